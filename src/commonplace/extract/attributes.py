@@ -1,7 +1,7 @@
-"""Read what everyday sentences say of things that have one value at a time: editor, day, dose, lead.
+"""Extract attributes with one value at a time from everyday sentences: editor, day, dose, lead.
 
-The table in attributes.txt says what is read. A newer value ends an older one where the sentence speaks of a change;
-what a rule must not decide has a doubt, and a person is asked.
+The table is in attributes.txt. A newer value ends an older one if the sentence speaks of a change; a statement that
+must not be decided by rule carries a doubt, and a person is asked.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ _LABEL: Final = lazy_pattern(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]
 _STOPS: Final = WORDS["STOPS"]
 _NOT_A_NOUN: Final = WORDS["NOT_A_NOUN"]
 _CONDITIONS: Final = WORDS["CONDITIONS"]
-"""How somebody or something is for the moment: `on fire`, `happy`."""
+"""Temporary conditions of somebody or something: `on fire`, `happy`."""
 _NUMBER: Final = lazy_pattern(r"[+(\d][\d ()/.-]{4,}")
-"""Of a telephone, an account or a card: it stays in the memory that says it, and names nothing."""
+"""Numbers of telephones, accounts or cards, which are no values; they stay in the memory alone."""
 _MARKUP: Final = lazy_pattern(r"[*\"“”|<>#_]")
 _VALUE: Final = lazy_pattern(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
 _OWNED: Final = lazy_pattern(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
 _OWN: Final = lazy_pattern(r"(?:(?:i(?: have|'ve)?|have|got) )?(?:(?:a|my) )?", re.IGNORECASE)
-"""What may precede `new job at` and `first day at` of the speaker."""
+"""Text that may precede `new job at` and `first day at` if they are about the speaker."""
 _MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
-"""What people have many of."""
+"""Nouns of which a person has several."""
 _MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
 _MAX_SENTENCE: Final = 300
 _MAX_WORDS: Final = 5
 _SURE: Final = 0.7
-"""Confidence in the type of a name in the place of a value."""
+"""Minimum confidence in the type of a name that is a value."""
 
 
 class _Row(NamedTuple):
-    """A way to say something, from attributes.txt."""
+    """One pattern of attributes.txt with its relation, aspect and flags."""
 
     relation: str
     aspect: str
@@ -72,19 +72,19 @@ _NO_FLAGS: Final = frozenset[str]()
 
 
 GONE: Final = "GONE"
-"""What is said of something that is used, owned or done no longer."""
+"""Relation of statements about what is no longer used, owned or done."""
 NOBODY: Final = "nobody"
-"""Placeholder of whoever used it."""
+"""Placeholder for an unnamed user of what is gone."""
 
 
 class Attributes:
     """Reads one sentence, clause by clause."""
 
     def __init__(self, line: Line, speaker: str, *, is_spoken: bool = False) -> None:
-        """Take over a sentence.
+        """Prepare a sentence.
 
         Args:
-            is_spoken: it begins with who speaks: `Mira: I moved to Oslo`.
+            is_spoken: it begins with the label of a speaker: `Mira: I moved to Oslo`.
         """
         self._line = line
         self._owner = speaker or THE_USER
@@ -107,27 +107,27 @@ class Attributes:
         if not 3 < len(self._text) <= _MAX_SENTENCE or "\n\n" in self._text:
             return
         doubtful = doubtful_places(self._tokens)
-        for begin, start, said in self._clauses():
+        for begin, start, clause in self._clauses():
             change = PATTERNS["change"]
-            self._is_change = bool(change.search(self._text[begin : start + len(said)]) or change.match(said))
-            place, last = self._place(start), self._place(start + len(said))
-            words = self._tokens.lower[place : last + 1]
-            is_end = PATTERNS["end"].search(said) is not None and _NOT_AN_END.isdisjoint(words)
-            if (doubtful[place : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in said:
+            self._is_change = bool(change.search(self._text[begin : start + len(clause)]) or change.match(clause))
+            index, last = self._place(start), self._place(start + len(clause))
+            words = self._tokens.lower[index : last + 1]
+            is_end = PATTERNS["end"].search(clause) is not None and _NOT_AN_END.isdisjoint(words)
+            if (doubtful[index : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in clause:
                 continue
-            if (gone := self._gone(start, said)) is not None:
-                yield gone
+            if (departure := self._gone(start, clause)) is not None:
+                yield departure
             if not is_end and not _NOT.isdisjoint(words):
                 continue
-            text = PATTERNS["end"].sub(lambda found: " " * len(found[0]), said) if is_end else said
+            text = PATTERNS["end"].sub(lambda match: " " * len(match[0]), clause) if is_end else clause
             bought = PATTERNS["bought"].search(text)
             if bought is not None:
                 self._thing = start + bought.start(1), bought[1]
-            if (found := self._of_clause(start, text, is_end=is_end)) is not None:
-                yield found
+            if (statement := self._of_clause(start, text, is_end=is_end)) is not None:
+                yield statement
 
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
-        """Yield where each begins, where it begins behind `from now on` and the like, and its words."""
+        """Yield the start of each clause, its start after `from now on` and the like, and its text from there."""
         begin = 0
         for match in [*PATTERNS["clause"].finditer(self._text), None]:
             end = len(self._text) if match is None else match.start()
@@ -142,30 +142,30 @@ class Attributes:
 
     def _of_clause(self, start: int, text: str, *, is_end: bool) -> Statement | None:
         role = PATTERNS["role"].search(text)
-        if role is not None and (held := self._held(start, text, role, is_end=is_end)) is not None:
-            return held
+        if role is not None and (by_role := self._held(start, text, role, is_end=is_end)) is not None:
+            return by_role
         for row in _ROWS:
             match = row.pattern.search(text)
             if match is None or (row.aspect == "place" and PATTERNS["for a while"].search(text)):
                 continue
-            if (found := self._by_row(row, start, text, match, is_end=is_end)) is not None:
-                return found
+            if (by_row := self._by_row(row, start, text, match, is_end=is_end)) is not None:
+                return by_row
         match = PATTERNS["is"].search(text)
         return None if match is None else self._is(start, text, match, is_end=is_end)
 
     def _held(self, start: int, text: str, role: re.Match[str], *, is_end: bool) -> Statement | None:
-        """Read `Ines is the product owner`, and `Zed is my editor now`, which needs a word of change."""
-        what, is_mine = role["role"], role["whose"] == "my"
+        """Read `Ines is the product owner`, and `Zed is my editor now`, which must speak of a change."""
+        post, is_mine = role["role"], role["whose"] == "my"
         holder = self._value(start, text[: role.start()], "name")
-        if holder is None or not (self._is_change if is_mine else what.rsplit(" ", 1)[-1] in _MORE_ROLES):
+        if holder is None or not (self._is_change if is_mine else post.rsplit(" ", 1)[-1] in _MORE_ROLES):
             return None
-        of = role["of"] or ""
-        who = "i" if is_mine else "we"
-        source = self._subject_of(start + role.start("of"), of) if of else self._anaphor(start, who)
+        subject = role["of"] or ""
+        pronoun = "i" if is_mine else "we"
+        source = self._subject_of(start + role.start("of"), subject) if subject else self._anaphor(start, pronoun)
         if source is None:
             return None
-        found = self._statement(source, holder, "RELATED_TO", what, start, is_end=is_end)
-        return found if is_end or not is_mine or _MANY.isdisjoint(what.split()[-1:]) else replace(found, doubt=BESIDE)
+        fact = self._statement(source, holder, "RELATED_TO", post, start, is_end=is_end)
+        return fact if is_end or not is_mine or _MANY.isdisjoint(post.split()[-1:]) else replace(fact, doubt=BESIDE)
 
     def _by_row(self, row: _Row, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
         groups, flags, aspect = match.groupdict(), row.flags, row.aspect
@@ -185,7 +185,7 @@ class Attributes:
         if groups.get("of"):
             subject = self._subject_of(start + match.start("of"), groups["of"])
         if "i" in flags:
-            # `We` are the speaker and theirs, as is a `New job`.
+            # `We` and a `New job` are about the speaker.
             if match[0].lower().startswith(("new ", "first ")):
                 subject = self._anaphor(start, "i") if _OWN.fullmatch(before[1]) and self._is_sure else None
             elif subject is not None and subject.anaphor in ("we", "i"):
@@ -195,48 +195,48 @@ class Attributes:
         if subject is None or value is None or not _fits(row, subject, value):
             return None
         aspect = "" if "+" in flags else aspect
-        found = self._statement(subject, value, row.relation, aspect, start + match.start(), is_end=is_end, flags=flags)
-        if "<" in flags or found.doubt or self._is_lasting(value, start + len(text)):
-            return found
-        return replace(found, doubt=BESIDE if "~" in flags else UNSURE)
+        fact = self._statement(subject, value, row.relation, aspect, start + match.start(), is_end=is_end, flags=flags)
+        if "<" in flags or fact.doubt or self._is_lasting(value, start + len(text)):
+            return fact
+        return replace(fact, doubt=BESIDE if "~" in flags else UNSURE)
 
     def _is_lasting(self, value: Phrase, stop: int) -> bool:
-        """Return whether something is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
-        said = self._tokens.text[value.end : self._begin + stop]
-        is_brief = PATTERNS["for a while"].search(said) or PATTERNS["today"].search(said)
+        """Return whether a value is meant to last: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
+        text = self._tokens.text[value.end : self._begin + stop]
+        is_brief = PATTERNS["for a while"].search(text) or PATTERNS["today"].search(text)
         return not is_brief and is_lasting(self._tail(value.end, stop))
 
     def _tail(self, end: int, stop: int) -> list[str]:
-        """Return the words from a character of the text up to the end of a clause, without dates."""
+        """Return the words from character `end` of the text to offset `stop`, without dates."""
         tokens = self._tokens
         places = range(bisect_left(tokens.start, end), bisect_left(tokens.start, self._begin + stop))
-        return [tokens.lower[place] for place in places if place not in self._line.dated]
+        return [tokens.lower[index] for index in places if index not in self._line.dated]
 
     def _is(self, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
         """Read `my landlord is Mr. Weber`, `Rent is 900 euros`, `it's an iPhone now`, `the standup is at 9:30`."""
-        said, rest, place = text[: match.start()].strip(), text[match.end() :], start
-        if said.lower() == "it" and self._thing is not None:
-            place, said = self._thing[0], self._thing[1].strip()
-        is_favourite = "favourite" in said or "favorite" in said  # which may be any word
+        noun, rest, offset = text[: match.start()].strip(), text[match.end() :], start
+        if noun.lower() == "it" and self._thing is not None:
+            offset, noun = self._thing[0], self._thing[1].strip()
+        is_favourite = "favourite" in noun or "favorite" in noun  # a favourite may be any word
         kind = "on" if match[0].endswith(" at") else "" if is_favourite else "value"
         value = self._value(start + match.end(), rest, kind)
-        if value is None or not said or value.name.lower() in DEMONYMS or PATTERNS["other"].search(said):
+        if value is None or not noun or value.name.lower() in DEMONYMS or PATTERNS["other"].search(noun):
             return None
-        owned, is_soft = _OWNED.fullmatch(PATTERNS["new"].sub("", said)), False
+        owned, is_soft = _OWNED.fullmatch(PATTERNS["new"].sub("", noun)), False
         if owned is not None:
             aspect = owned["what"].lower()
             if not _is_noun_phrase(aspect):
                 return None
-            source = self._anaphor(place, "i") if owned["by"] else self._subject_of(place, owned["who"])
+            source = self._anaphor(offset, "i") if owned["by"] else self._subject_of(offset, owned["who"])
             is_soft = not _MANY.isdisjoint(aspect.split()[-1:])
         else:
             is_defined = re.match(r" an? ", rest) is not None
-            if is_defined or (said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0)):
+            if is_defined or (noun.split()[0].lower() not in ("the", "our") and not (noun[0].isupper() and start == 0)):
                 return None
-            bare = PATTERNS["article"].sub("", PATTERNS["new"].sub("", said), count=1)
+            bare = PATTERNS["article"].sub("", PATTERNS["new"].sub("", noun), count=1)
             if not _is_noun_phrase(bare.lower()) or _VALUE.search(bare[1:]):
                 return None
-            source = self._subject_of(place, said)
+            source = self._subject_of(offset, noun)
             # A value says when a thing is, how much of which unit, or what it is.
             unit = value.name.split()[1:] if value.name[0].isdigit() else []
             aspect = "when" if PATTERNS["day"].match(value.name) else " ".join(("is", *unit))
@@ -244,39 +244,39 @@ class Attributes:
         if is_condition or source is None or source.anaphor not in ("", "i", "we"):
             return None
         relation = "PREFERS" if is_favourite else "RELATED_TO"
-        found = self._statement(source, value, relation, aspect, start + match.start(), is_end=is_end)
-        is_lasting = found.doubt or self._is_lasting(value, start + len(text))
-        return replace(found, doubt=BESIDE if is_soft and not is_end else found.doubt if is_lasting else UNSURE)
+        fact = self._statement(source, value, relation, aspect, start + match.start(), is_end=is_end)
+        holds = fact.doubt or self._is_lasting(value, start + len(text))
+        return replace(fact, doubt=BESIDE if is_soft and not is_end else fact.doubt if holds else UNSURE)
 
     def _gone(self, start: int, text: str) -> Statement | None:
-        """Read `AWS is shut down`, `we left Netlify`, and what takes the place of something."""
+        """Read `AWS is shut down`, `we left Netlify`, and replacements."""
         if PATTERNS["for a while"].search(self._text) or PATTERNS["passing"].search(self._text):
             return None
-        ways = ("gone", "dropped", "switched", "replaced", "instead")
-        how, match = next(((way, found) for way in ways if (found := PATTERNS[way].search(text))), ("", None))
+        forms = ("gone", "dropped", "switched", "replaced", "instead")
+        form, match = next(((name, hit) for name in forms if (hit := PATTERNS[name].search(text))), ("", None))
         is_exchange = match is not None and "y" in match.groupdict()
-        if match is None or not (how in ("gone", "dropped") or _NOT.isdisjoint(text.lower().split())):
+        if match is None or not (form in ("gone", "dropped") or _NOT.isdisjoint(text.lower().split())):
             return None
-        kind = "name" if how == "gone" else ""
+        kind = "name" if form == "gone" else ""
         old = self._value(start + match.start("x"), PATTERNS["tail"].sub("", match["x"]), kind)
         new = self._value(start + match.start("y"), match["y"], "") if is_exchange else None
-        if how == "dropped":
+        if form == "dropped":
             self._subject = start, text.split(maxsplit=1)[0]
-        if how in ("gone", "dropped"):
-            source: Phrase | None = self._anaphor(start, NOBODY if how == "gone" else "i")
+        if form in ("gone", "dropped"):
+            source: Phrase | None = self._anaphor(start, NOBODY if form == "gone" else "i")
         else:
             source = self._subject_of(start, text[: match.start()], has_rest=True)
         if source is None or old is None or (is_exchange and new is None):
             return None
         ends = [old] if new is None else [old, new]
-        is_inside = how == "gone" and self._tokens.at(old.first - 1) in ("at", "in", "of")
-        is_other = any(each.type in ("place", "person") or not each.name[0].isalpha() for each in ends)
+        is_inside = form == "gone" and self._tokens.at(old.first - 1) in ("at", "in", "of")
+        is_other = any(phrase.type in ("place", "person") or not phrase.name[0].isalpha() for phrase in ends)
         if is_other or is_inside or not (is_exchange or _VALUE.search(old.name)):
             return None
-        end = self._begin + start + match.end() if how == "gone" else max(each.end for each in ends)
+        end = self._begin + start + match.end() if form == "gone" else max(phrase.end for phrase in ends)
         is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
         tail = self._tail(end, start + len(text))
-        # Who quits Vim with `:q` goes on using it.
+        # `I quit Vim with :q` does not end its use.
         is_whole = not match.groupdict().get("what") and tail[:1] != ["with"] and is_lasting(tail)
         doubt = SENSITIVE if self._is_sensitive else "" if is_first and is_whole and self._is_sure else UNSURE
         return Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
@@ -308,19 +308,19 @@ class Attributes:
             doubt=doubt if aspect or is_end else "",
         )
 
-    def _place(self, at: int) -> int:
-        """Return the place of the word at a character of the sentence."""
-        return min(bisect_left(self._tokens.end, self._begin + at + 1), self._tokens.count - 1)
+    def _place(self, offset: int) -> int:
+        """Return the index of the word at an offset in the text."""
+        return min(bisect_left(self._tokens.end, self._begin + offset + 1), self._tokens.count - 1)
 
-    def _phrase(self, at: int, said: str) -> Phrase:
-        at += len(said) - len(said.lstrip())
-        name = said.strip()
-        start = self._begin + at
-        first = self._place(at)
+    def _phrase(self, offset: int, text: str) -> Phrase:
+        offset += len(text) - len(text.lstrip())
+        name = text.strip()
+        start = self._begin + offset
+        first = self._place(offset)
         for mention in self._line.mentions:
             if mention.start == start and mention.end == start + len(name):
-                found = phrase_of(mention)
-                return replace(found, confidence=max(found.confidence, _SURE))
+                phrase = phrase_of(mention)
+                return replace(phrase, confidence=max(phrase.confidence, _SURE))
         head = name.split()[-1].lower() if name else ""
         kind = kind_of_noun(head)
         if head in KIN:
@@ -329,52 +329,52 @@ class Attributes:
             kind = "concept"
         return Phrase(first, first + 1, start, start + len(name), name, kind, 0.7)
 
-    def _anaphor(self, at: int, word: str) -> Phrase:
-        start = self._begin + at
-        first = self._place(at)
+    def _anaphor(self, offset: int, word: str) -> Phrase:
+        start = self._begin + offset
+        first = self._place(offset)
         return Phrase(first, first, start, start, word, "", 0.9, None, word)
 
-    def _subject_of(self, at: int, said: str, *, has_rest: bool = False) -> Phrase | None:
-        """Return what a clause is about; without a subject of its own, that of the clause before."""
-        plain = PATTERNS["subject tail"].sub("", PATTERNS["only"].sub("", said.strip(' "“')))
+    def _subject_of(self, offset: int, text: str, *, has_rest: bool = False) -> Phrase | None:
+        """Return the subject of a clause; without one of its own, that of the clause before."""
+        plain = PATTERNS["subject tail"].sub("", PATTERNS["only"].sub("", text.strip(' "“')))
         if not plain and has_rest and self._subject is not None:
-            at, plain = self._subject
+            offset, plain = self._subject
         words = plain.lower().split()
         if not 0 < len(words) <= _MAX_WORDS or words[-1] in PREPOSITIONS or words[-1].endswith(("n't", "n’t")):
             return None
-        at += max(said.find(plain), 0)
+        offset += max(text.find(plain), 0)
         if has_rest:
-            self._subject = (at, plain)
+            self._subject = (offset, plain)
         if words[-1] in ("i", "we"):
-            return self._anaphor(at + len(plain) - len(words[-1]), words[-1])
+            return self._anaphor(offset + len(plain) - len(words[-1]), words[-1])
         if plain.lower() in ("everything", "all of it", "it all"):
-            return self._anaphor(at, "we")
+            return self._anaphor(offset, "we")
         is_clear = _is_noun_phrase(PATTERNS["article"].sub("", plain.lower(), count=1)) and not _MARKUP.search(plain)
-        if not is_clear or PATTERNS["other"].search(plain) or self._place(at) in self._line.dated:
+        if not is_clear or PATTERNS["other"].search(plain) or self._place(offset) in self._line.dated:
             return None
         article = PATTERNS["article"].match(plain)
         bare = PATTERNS["new"].sub("", plain[article.end() :] if article else plain)
         if article and words[0] == "my":
-            found = self._phrase(at, plain)
-            return replace(found, name=f"{self._owner}'s {bare}", end=found.start, confidence=_SURE)
-        phrase = self._phrase(at + plain.find(bare), bare)
+            owned = self._phrase(offset, plain)
+            return replace(owned, name=f"{self._owner}'s {bare}", end=owned.start, confidence=_SURE)
+        phrase = self._phrase(offset + plain.find(bare), bare)
         is_anything = phrase.mention is None and phrase.name.lower() in VAGUE
         return None if is_anything or (article and words[0] not in ("the", "our")) else phrase
 
-    def _value(self, at: int, said: str, kind: str) -> Phrase | None:
-        """Return the words of a value, up to what no longer belongs to it."""
-        rest = said.lstrip()
-        at += len(said) - len(rest)
-        only = re.match(r"(?!A\b(?: now)?$)(?:only |even |at |a new |an |a |the |my |our )+", rest, re.I)
-        if only is not None:
-            at, rest = at + only.end(), rest[only.end() :]
-        named = max((one.end for one in self._line.mentions if one.start == self._begin + at), default=0)
+    def _value(self, offset: int, text: str, kind: str) -> Phrase | None:
+        """Return the phrase of a value: its leading words, up to a date or a word that cannot belong to it."""
+        rest = text.lstrip()
+        offset += len(text) - len(rest)
+        lead = re.match(r"(?!A\b(?: now)?$)(?:only |even |at |a new |an |a |the |my |our )+", rest, re.I)
+        if lead is not None:
+            offset, rest = offset + lead.end(), rest[lead.end() :]
+        name_end = max((item.end for item in self._line.mentions if item.start == self._begin + offset), default=0)
         words: list[str] = []
-        end = at
+        end = offset
         for word in rest.split(" "):
             bare = word.lower().strip(".,")
             # A value ends before a date, but `Office 2019` is a name.
-            is_dated = self._begin + end >= named and self._place(end) in self._line.dated
+            is_dated = self._begin + end >= name_end and self._place(end) in self._line.dated
             is_behind = bare in ("in", "of") if kind == "on" else is_dated
             if len(words) >= _MAX_WORDS or not word or bare in _STOPS or (words and is_behind):
                 break
@@ -387,11 +387,11 @@ class Attributes:
             return None
         is_day = PATTERNS["day"].match(name) is not None
         fits = {"on": is_day, "name": not is_day and _VALUE.search(name), "value": _VALUE.search(words[0])}
-        return self._phrase(at, name) if fits.get(kind, True) else None
+        return self._phrase(offset, name) if fits.get(kind, True) else None
 
 
 def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
-    """Return whether what a row says can be said of these: people have a home and no place, nobody uses a place."""
+    """Return whether a row fits subject and value: people have a home, not a place, and nobody uses a place."""
     if "led" in row.flags:
         is_led = subject.mention is not None or kind_of_noun(subject.name.split()[-1]) in ("project", "organization")
         return is_led and subject.type not in ("person", "place")
@@ -402,13 +402,13 @@ def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
 
 
 def _is_noun_phrase(words: str) -> bool:
-    """Return whether words may be a noun with what belongs to it, and no clause."""
-    some = words.split()
+    """Return whether words may be a noun phrase, and not a clause."""
+    parts = words.split()
     return (
-        0 < len(some) <= _MAX_WORDS
-        and _NOT_A_NOUN.isdisjoint(some)
+        0 < len(parts) <= _MAX_WORDS
+        and _NOT_A_NOUN.isdisjoint(parts)
         and not any(
             (word in PREPOSITIONS and word not in ("of", "for")) or word in ("is", "are", "was", "not", "and", "that")
-            for word in some
+            for word in parts
         )
     )

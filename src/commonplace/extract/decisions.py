@@ -18,7 +18,7 @@ _TAKING: Final = {
     **dict.fromkeys("go stay stick".split(), ("with",)),
     **dict.fromkeys("switch move migrate".split(), ("to",)),
 }
-"""To decide to do one of these with a thing is to decide for the thing."""
+"""Verbs whose object is the thing decided for, by the words that must follow: `decided to go with X`."""
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
 _LESS: Final = frozenset(", and over than rather instead when".split())
 _BEHIND_TAKEN: Final = _ENDS | {"", "for", "over", ",", "instead", "in", "and"}
@@ -29,17 +29,17 @@ _EVENT: Final = Form("decide", "ed", is_past=True)
 
 
 def decided(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
-    """Read `we decided to use Postgres for billing`, `it was decided that …`, `decided against it` saying nothing."""
-    tokens, place = line.tokens, group.verb + 1
-    lower = tokens.at(place)
+    """Read `we decided to use Postgres for billing`, `it was decided that …`; `decided against it` states nothing."""
+    tokens, index = line.tokens, group.verb + 1
+    lower = tokens.at(index)
     if group.is_progressive:
         return
     if lower == "on":
-        targets, stop = read_behind(line, place + 1)
-    elif lower == "to" or (lower == "not" and tokens.at(place + 1) == "to"):
-        targets, stop = _taken(line, place + 1) if lower == "to" else _words(line, place, "decision")
+        targets, stop = read_behind(line, index + 1)
+    elif lower == "to" or (lower == "not" and tokens.at(index + 1) == "to"):
+        targets, stop = _taken(line, index + 1) if lower == "to" else _words(line, index, "decision")
     elif lower == "that":
-        targets, stop = _words(line, place + 1, "decision")
+        targets, stop = _words(line, index + 1, "decision")
     else:
         return
     if group.voice == "passive" and all(phrase.anaphor == "it" for phrase in subject):
@@ -48,7 +48,7 @@ def decided(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Sta
 
 
 def _team(line: Line) -> Phrase:
-    """Return who decides if no one is named."""
+    """Return the phrase `we`, for decisions without a named decider."""
     start = line.tokens.start[0]
     return Phrase(0, 0, start, start, "we", "organization", 0.8, None, "we")
 
@@ -63,78 +63,78 @@ def written_down(line: Line) -> Iterator[Statement]:
 def chosen(
     line: Line, group: VerbGroup, subject: list[Phrase], targets: list[Phrase], stop: int
 ) -> Iterator[Statement]:
-    """Yield a decision, from its topic if the text names one, and from the people who took it if they have names."""
-    # `For billing we chose Stripe` has it in front.
+    """Yield a decision of its purpose, if the text states one, and of its deciders, if they are named."""
+    # `For billing we chose Stripe`: the purpose comes first.
     purposes = purpose(line, stop) or (read_behind(line, 1)[0] if line.tokens.at(0) == "for" else [])
     sources = [phrase for phrase in subject if not (phrase.anaphor and purposes)]
     for target in targets:
         for source in (*sources, *purposes):
             types = frozenset[str]() if source in purposes else _WHO
-            # What was decided for the frontend and for the backend are two decisions of one project.
+            # One project may have separate decisions for its frontend and its backend.
             doubt = BESIDE if purposes and source not in purposes else ""
-            when = {"is_event": True, "is_past": True, "is_future": False, "doubt": doubt}
-            yield stated(group, source, target, "DECIDED", max(stop, 1), source_types=types, **when)
+            tense = {"is_event": True, "is_past": True, "is_future": False, "doubt": doubt}
+            yield stated(group, source, target, "DECIDED", max(stop, 1), source_types=types, **tense)
 
 
 def purpose(line: Line, place: int) -> list[Phrase]:
-    """Read `for billing`, also behind `over MySQL`."""
+    """Read `for billing`, also after `over MySQL`."""
     tokens = line.tokens
-    for ahead in range(place, min(place + _MAX_LENGTH, tokens.count)):
-        lower = tokens.lower[ahead]
-        if lower in _ENDS or lower == "," or ahead in line.dated:
+    for index in range(place, min(place + _MAX_LENGTH, tokens.count)):
+        lower = tokens.lower[index]
+        if lower in _ENDS or lower == "," or index in line.dated:
             return []
         if lower == "for":
-            return read_behind(line, ahead + 1)[0]
+            return read_behind(line, index + 1)[0]
     return []
 
 
-def _taken(line: Line, place: int) -> tuple[list[Phrase], int]:
-    """Read what it is decided to use, else what it is decided to do."""
+def _taken(line: Line, index: int) -> tuple[list[Phrase], int]:
+    """Read the thing decided for, else the words of the decision; return it with the index of the next word."""
     tokens = line.tokens
-    forms = FORMS.get(tokens.at(place), ()) or ((Form("keep", "base"),) if tokens.at(place) == "keep" else ())
+    forms = FORMS.get(tokens.at(index), ()) or ((Form("keep", "base"),) if tokens.at(index) == "keep" else ())
     behind = _TAKING.get(forms[0].lemma) if forms else None
     if behind is not None:
-        after = place + 1 + len(behind)
-        if tuple(tokens.lower[place + 1 : after]) == behind:
+        after = index + 1 + len(behind)
+        if tuple(tokens.lower[index + 1 : after]) == behind:
             targets, stop = read_behind(line, after)
             if targets and (tokens.at(stop) in _BEHIND_TAKEN or stop in line.dated):
                 return targets, stop
-    return _words(line, place, "decision")
+    return _words(line, index, "decision")
 
 
-def _words(line: Line, place: int, type_: str) -> tuple[list[Phrase], int]:
-    """Read the words of a decision, or of a preference up to what is liked less; give the word behind them too."""
+def _words(line: Line, index: int, type_: str) -> tuple[list[Phrase], int]:
+    """Read the words of a decision, or of a preference up to `over` and the like; also return the index after them."""
     tokens, is_wish = line.tokens, type_ == "preference"
     stops = _ENDS | _LESS if is_wish else _ENDS
-    last = place
-    while last < tokens.count and last - place < _MAX_LENGTH and tokens.lower[last] not in stops:
-        if is_wish and (last in line.dated or (last > place and tokens.lower[last] == "to")):
+    last = index
+    while last < tokens.count and last - index < _MAX_LENGTH and tokens.lower[last] not in stops:
+        if is_wish and (last in line.dated or (last > index and tokens.lower[last] == "to")):
             break
         last += 1
-    if last == place or tokens.at(place) == ",":
-        return [], place
-    name = tokens.read(place, last)
-    return [Phrase(place, last, tokens.start[place], tokens.end[last - 1], name, type_, 0.7)], last
+    if last == index or tokens.at(index) == ",":
+        return [], index
+    name = tokens.read(index, last)
+    return [Phrase(index, last, tokens.start[index], tokens.end[last - 1], name, type_, 0.7)], last
 
 
 def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
     """Read `prefers tabs over spaces`, `likes working at night`, `loves to use vim`."""
-    tokens, place = line.tokens, group.verb + 1
-    lower = tokens.at(place)
+    tokens, index = line.tokens, group.verb + 1
+    lower = tokens.at(index)
     if group.voice != "active" or group.is_future:
         return
-    if lower in ("to", "using") and tokens.at(place + 1) and group.form.shape != "ing":
-        inner = place + 1 if lower == "to" else place
+    if lower in ("to", "using") and tokens.at(index + 1) and group.form.shape != "ing":
+        inner = index + 1 if lower == "to" else index
         forms = FORMS.get(tokens.at(inner), ())
         targets = read_behind(line, inner + 1)[0] if forms and forms[0].lemma == "use" else []
         stop = inner + 1
         if not targets:
             targets, stop = _words(line, inner, "preference")
     elif lower.endswith("ing") and lower not in DETERMINERS:
-        targets, stop = _words(line, place, "preference")
+        targets, stop = _words(line, index, "preference")
     else:
-        targets, stop = read_behind(line, place)
-    # A common noun that is liked is a preference.
+        targets, stop = read_behind(line, index)
+    # A liked common noun is an entity of type preference.
     liked = [
         replace(target, type="preference") if target.mention is None and target.type == "concept" else target
         for target in targets

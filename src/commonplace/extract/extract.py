@@ -50,18 +50,18 @@ _KINDS: Final[Mapping[str, Callable[[str], bool]]] = {
     "MILD": lambda word: word not in lists.STOPS or word in _SMALL,
     "PLAIN": lambda word: (word not in lists.STOPS or word in _SMALL) and word not in lists.ROLES,
 }
-"""A WORD is of a noun phrase, MILD ones are of two with a small word between, and PLAIN ones of these no roles."""
+"""Kinds of words in adjacent_names.txt: WORD may be in a noun phrase, MILD may join two, PLAIN is MILD but no role."""
 _NAMES: Final = frozenset("PERSON TITLED ORG NAME PLACE BASED TOWN REGION STATE_NAME SHORT_STATE COUNTRY_NAME".split())
 
 
 class _Item(NamedTuple):
-    """A word of adjacent_names.txt: what it may be, and its mark."""
+    """An item of a line of adjacent_names.txt: its alternatives and its mark."""
 
     ways: frozenset[str]
     mark: str
 
     def accepts(self, word: str | frozenset[str]) -> bool:
-        """Return whether a word, or a name with these types, may stand there."""
+        """Return whether a word, or a name of these types, matches."""
         if not isinstance(word, str):
             return not word.isdisjoint(self.ways)
         return word in self.ways or any(
@@ -82,35 +82,35 @@ class _Row(NamedTuple):
 def _rows() -> Iterator[_Row]:
     relation = ""
     for line in entries(Path(__file__).with_name("adjacent_names.txt")):
-        sure, *said = line.split()
-        if not said:
-            relation = sure
+        confidence, *parts = line.split()
+        if not parts:
+            relation = confidence
             continue
-        marks = (each[0] if each[0] == "!" else each[-1] if each[-1] in "?*" else "" for each in said)
-        items = [_Item(frozenset(each.strip("!?*").split("|")), mark) for each, mark in zip(said, marks, strict=True)]
-        names = (each.ways for each in items if each.mark != "!" and each.ways <= _NAMES)
-        is_reversed = said[0] == "<"
-        yield _Row(relation, float(sure), is_reversed, tuple(items[is_reversed:]), tuple(names))
+        marks = (part[0] if part[0] == "!" else part[-1] if part[-1] in "?*" else "" for part in parts)
+        items = [_Item(frozenset(part.strip("!?*").split("|")), mark) for part, mark in zip(parts, marks, strict=True)]
+        names = (item.ways for item in items if item.mark != "!" and item.ways <= _NAMES)
+        is_reversed = parts[0] == "<"
+        yield _Row(relation, float(confidence), is_reversed, tuple(items[is_reversed:]), tuple(names))
 
 
 _ROWS: Final = tuple(_rows())
 
 
 def _fits(items: Sequence[_Item], words: Sequence[str | frozenset[str]]) -> bool:
-    """Return whether some words begin as a line of adjacent_names.txt says."""
+    """Return whether words begin with a match of the items of a line of adjacent_names.txt."""
     if not items:
         return True
     item, rest = items[0], items[1:]
-    is_it = bool(words) and item.accepts(words[0])
+    fits = bool(words) and item.accepts(words[0])
     if item.mark == "!":
-        return not is_it and _fits(rest, words)
-    if is_it and _fits(items if item.mark == "*" else rest, words[1:]):
+        return not fits and _fits(rest, words)
+    if fits and _fits(items if item.mark == "*" else rest, words[1:]):
         return True
     return item.mark != "" and _fits(rest, words)
 
 
 def beside(line: Line) -> Iterator[Statement]:
-    """Yield what each two names that follow each other say."""
+    """Yield the statements that adjacent names make."""
     tokens = line.tokens
     for left, right in pairwise(line.mentions):
         if right.first - left.last > _FURTHEST:
@@ -129,7 +129,7 @@ def beside(line: Line) -> Iterator[Statement]:
             ),
             None,
         )
-        # `Theater` of `Ford's Theater` is the rest of a name that begins before it.
+        # `Theater` in `Ford's Theater` is the rest of a name that begins earlier.
         is_rest = any(
             name.is_weak and name.last - name.first == 1 and tokens.at(name.first - 1) in lists.POSSESSIVE
             for name in (left, right)
@@ -141,12 +141,12 @@ def beside(line: Line) -> Iterator[Statement]:
             types = _TARGETS.get(row.relation, frozenset())
             is_end = bool(_FORMER.intersection(gap)) or tokens.at(left.first - 1) in _FORMER
             ends = phrase_of(source), phrase_of(target)
-            place = left.last - 1, right.last
-            yield Statement(*ends, row.relation, *place, target_types=types, is_end=is_end, confidence=row.sure)
+            span = left.last - 1, right.last
+            yield Statement(*ends, row.relation, *span, target_types=types, is_end=is_end, confidence=row.sure)
 
 
 def _shown(line: Line, mention: Mention, *, is_second: bool = False) -> frozenset[str]:
-    """Return the types that adjacent_names.txt has for a name."""
+    """Return the types of adjacent_names.txt that a name has."""
     tokens, behind = line.tokens, mention.last
     first, is_large = tokens.word[mention.first], mention.name[0].isupper()
     if mention.type == "place":
@@ -165,7 +165,7 @@ def _shown(line: Line, mention: Mention, *, is_second: bool = False) -> frozense
         return frozenset(type_ for type_, holds in types.items() if holds)
     if mention.type == "person":
         return frozenset(("PERSON", "TITLED") if tokens.word[mention.first - 1][0].isupper() else ("PERSON",))
-    # An unknown name is a firm's if it has a spokesman; one that goes on is longer than what is understood of it.
+    # An unknown name may be a firm, say if it has a spokesman; not if the name goes on beyond what was recognised.
     goes_on = behind < tokens.count and (tokens.at(behind) in ("of", "for") or tokens.word[behind][0].isupper())
     is_unfit = (mention.is_weak or goes_on) if is_second else first[0] == "`"
     is_name = mention.type == "concept" and is_large and not is_unfit
@@ -173,7 +173,7 @@ def _shown(line: Line, mention: Mention, *, is_second: bool = False) -> frozense
 
 
 def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> bool:
-    """Return whether it is sure enough what both names are; if one is sure, the fact makes the other sure."""
+    """Return whether the types of two names are certain enough; a certain one supports the other."""
     guessed = [name for name in (source, target) if name.type in _GUESSED and name.confidence < _SURE]
     if not guessed:
         return True
@@ -190,25 +190,25 @@ _HELPERS: Final = lists.BE | lists.HAVE | {"decided", "to", "chose"}
 
 
 def _joined(claims: list[Claim], new: Claim, *, is_team: bool) -> list[Claim]:
-    """Return the claims of a sentence with one of its attributes, without what says the same with less."""
+    """Return the claims of a sentence with one from its attributes added, without less specific duplicates."""
     same = [claim for claim in claims if (claim.source, claim.target) == (new.source, new.target)]
-    if any(each.type == "WORKS_FOR" or each.is_end for each in same) or (not new.aspect and same):
+    if any(claim.type == "WORKS_FOR" or claim.is_end for claim in same) or (not new.aspect and same):
         return claims
-    # The leader of a team without a name is its lead; where they work remains unknown.
-    turned = (new.target, new.source) if new.aspect == "lead" and is_team else None
-    kept = [each for each in claims if each not in same[1:] and (each.source, each.target) != turned]
+    # That somebody leads a team without a name does not tell where they work.
+    inverse = (new.target, new.source) if new.aspect == "lead" and is_team else None
+    others = [claim for claim in claims if claim not in same[1:] and (claim.source, claim.target) != inverse]
     if not same:
-        return [*kept, new]
-    return [replace(new, type=each.type) if each is same[0] else each for each in kept]
+        return [*others, new]
+    return [replace(new, type=claim.type) if claim is same[0] else claim for claim in others]
 
 
 _PLANNED: Final = frozenset("will 'll wo going moving joining leaving switching migrating starting relocating".split())
 _ENGLISH: Final = frozenset("the of and is are to with by has have from at for on that it this be as i we".split())
 _LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent": "the assistant"}
-"""Whom `I` means after a label; "" is the user."""
+"""Who `I` is after a label; "" is the user."""
 _SHORT: Final = 5
 _GUESSED_KINDS: Final = 0.6
-"""Greatest confidence in the type of a name in capitals that is in no list."""
+"""Maximum confidence in the type of a capitalised name that is in no list."""
 _MAX_RETRACTED: Final = 100
 """Maximum number of retractions read in a text; people write fewer."""
 _PAST: Final = frozenset({"was", "were"})
@@ -216,18 +216,18 @@ _MAX_SENTENCE_LENGTH: Final = 4_000
 
 
 def extract(text: str, *, at: float, speaker: str = "") -> Extraction:
-    """Return what a text says: whom and what it names, what it claims of them, which dates it speaks of.
+    """Return the entities, claims and dates of a text.
 
     What is asked, supposed, wished, rumoured or denied is not claimed; what is said to have ended is claimed as ended.
-    Without somebody named to have decided, `we chose Postgres for billing` is a decision of billing: of what it is
-    for; without that, of `speaker`, or of `we`. English only: other languages give names and paths, and hardly a claim.
+    Without a named decider, a decision belongs to its purpose: `we chose Postgres for billing` is one of billing;
+    without a purpose, to `speaker` or `we`. English only: other languages yield names and paths, but hardly a claim.
 
     Args:
-        at: when the text was written, seconds since the epoch: dates are relative to it.
-        speaker: who `I` and `we` are; without, `I` is `the user`.
+        at: when the text was written, seconds since the epoch; dates are relative to it.
+        speaker: who `I` and `we` are; if empty, `I` is `the user`.
 
     Raises:
-        UsageError: `at` is no time of the calendar.
+        UsageError: `at` is outside the calendar.
     """
     try:
         now = datetime.fromtimestamp(at, UTC)
@@ -258,74 +258,74 @@ class _Reader:
         self._quotations = quotations(text)
 
     def read(self, tokens: Tokens, *, is_prose: bool) -> None:
-        """Read a sentence, or a line of what is no prose, for its names, dates and statements."""
+        """Read the names, dates and statements of a sentence; of a line that is no prose, only its names."""
         mentions = find_names(tokens, is_prose=is_prose)
         if not is_prose:
             self._entities.begin(mentions, [])
             return
-        # A longer sentence is English if it has one of its small words.
+        # A longer sentence without a common English word is in another language.
         if tokens.count > _SHORT and _ENGLISH.isdisjoint(tokens.lower):
-            mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED_KINDS else one for one in mentions]
+            mentions = [replace(name, is_weak=True) if name.confidence <= _GUESSED_KINDS else name for name in mentions]
         dates = self._dates_of(tokens)
         dated = frozenset(
-            place
+            index
             for date in dates
-            for place in range(bisect_right(tokens.end, date.start), bisect_left(tokens.start, date.end))
+            for index in range(bisect_right(tokens.end, date.start), bisect_left(tokens.start, date.end))
         )
         mentions = [mention for mention in mentions if mention.first not in dated] if dated else mentions
         line = Line(tokens, mentions, dated)
-        # Who speaks from here on: `Mira: I moved to Oslo`.
-        named = line.starting.get(0)
-        is_named = named is not None and named.type == "person" and tokens.at(named.last) == ":"
+        # A label sets the speaker from here on: `Mira: I moved to Oslo`.
+        speaker = line.starting.get(0)
+        is_named = speaker is not None and speaker.type == "person" and tokens.at(speaker.last) == ":"
         is_spoken = is_named or (tokens.at(1) == ":" and tokens.at(0) in _LABELS)
         if is_spoken:
-            self._entities.speaker = named.name if named is not None and is_named else _LABELS[tokens.at(0)]
+            self._entities.speaker = speaker.name if speaker is not None and is_named else _LABELS[tokens.at(0)]
         may_state = not TRIGGERS.isdisjoint(tokens.lower)
         self._entities.begin(mentions, read_behind(line, 0, is_subject=True)[0] if may_state else [])
         if not is_question(tokens):
             self._state(line, Settler(self._entities, line, dates, self._at), may_state, is_spoken)
 
     def result(self) -> Extraction:
-        """Return what has been found, each claim once."""
-        found, places = self._entities.found()
+        """Return the extraction, each claim once."""
+        entities, indexes = self._entities.found()
         claims = {
             (claim.source, claim.target, claim.type, claim.span, claim.is_end): claim
             for claim in reversed(self._claims)
         }
-        kept = [
-            claim.moved(places)
+        renumbered = [
+            claim.moved(indexes)
             for claim in reversed(claims.values())
-            if claim.ends <= places.keys() and places[claim.source] != places[claim.target]
+            if claim.ends <= indexes.keys() and indexes[claim.source] != indexes[claim.target]
         ]
-        gone = [departure.moved(places) for departure in self._departures if departure.target in places]
-        return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(gone))
+        departures = [departure.moved(indexes) for departure in self._departures if departure.target in indexes]
+        return Extraction(tuple(entities), tuple(renumbered), tuple(self._dates), tuple(departures))
 
     def _dates_of(self, tokens: Tokens) -> list[Date]:
         start, end = tokens.start[0], tokens.end[-1]
-        # `From January we live in Oslo`, `I start there on 1 December` are said of what is to come.
+        # `From January we live in Oslo` and `I start there on 1 December` refer to the future.
         is_planned = not _PLANNED.isdisjoint(tokens.lower) or PATTERNS["from then on"].search(self._text, start, end)
         is_past = not _PAST.isdisjoint(tokens.lower) or any(
-            tokens.at(place - 1) not in _HELPERS
+            tokens.at(index - 1) not in _HELPERS
             and all(form.shape != "base" for form in forms)
             and any(form.is_past for form in forms)
-            for place, lower in enumerate(tokens.lower)
+            for index, lower in enumerate(tokens.lower)
             if (forms := FORMS.get(lower, ()))
         )
         prefer: Prefer = "future" if is_planned and not is_past else "past"
-        found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
-        dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
+        mentions = find_dates(self._text[start:end], now=self._now, prefer=prefer)
+        dates = [replace(date, start=date.start + start, end=date.end + start) for date in mentions]
         self._dates.extend(dates)
-        for place, date in enumerate(dates):
-            # `until 2018` ends where `since 2018` begins: who says both means no year in both places.
+        for index, date in enumerate(dates):
+            # `until 2018` ends where `since 2018` begins, so that the two do not overlap.
             first, _, rest = date.text.partition(" ")
             if first.lower() in UP_TO and not isfinite(date.since):
                 since = next(iter(find_dates(f"since {rest}", now=self._now, prefer=prefer)), None)
                 if since is not None and since.since < date.until:
-                    dates[place] = replace(date, until=since.since)
+                    dates[index] = replace(date, until=since.since)
         return dates
 
     def _state(self, line: Line, settler: Settler, may_state: bool, is_spoken: bool) -> None:
-        """Note what a sentence claims: by names side by side, by its verbs, and of what has one value at a time."""
+        """Add the claims of a sentence: of adjacent names, of its verbs, and of single-valued attributes."""
         tokens, first = line.tokens, len(self._claims)
         statements: Iterable[Statement] = list(beside(line))
         if tokens.at(0) == "decision" and tokens.at(1) == ":" and tokens.at(2) not in ANAPHORS:
@@ -335,38 +335,38 @@ class _Reader:
         for statement in statements:
             is_quoted, is_passed_on = self._is_passed_on(tokens, statement.verb)
             if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
-                continue  # `I` in a quotation is unknown
+                continue  # who `I` is in a quotation is unknown
             claim = settler.settle(statement, is_reported=is_passed_on)
             if claim is not None:
                 self._claims.append(claim)
-        for each in Attributes(line, self._entities.speaker, is_spoken=is_spoken).statements():
-            is_quoted, is_passed_on = self._is_passed_on(tokens, each.verb)
-            if each.relation == GONE:
+        for attribute in Attributes(line, self._entities.speaker, is_spoken=is_spoken).statements():
+            is_quoted, is_passed_on = self._is_passed_on(tokens, attribute.verb)
+            if attribute.relation == GONE:
                 if not is_passed_on:
-                    self._depart(each, settler, first)
-            elif not (is_quoted and each.source.anaphor):
-                claim = settler.settle(each, is_reported=is_passed_on)
+                    self._depart(attribute, settler, first)
+            elif not (is_quoted and attribute.source.anaphor):
+                claim = settler.settle(attribute, is_reported=is_passed_on)
                 if claim is not None:
-                    is_team = each.source.mention is None
+                    is_team = attribute.source.mention is None
                     self._claims[first:] = _joined(self._claims[first:], claim, is_team=is_team)
 
     def _is_passed_on(self, tokens: Tokens, verb: int) -> tuple[bool, bool]:
-        """Return whether what a verb says is quoted, and whether it is quoted or reported."""
+        """Return whether the statement of a verb is quoted, and whether it is quoted or reported."""
         is_quoted = is_inside(self._quotations, tokens.start[verb])
         return is_quoted, is_quoted or is_reported(tokens, verb)
 
-    def _depart(self, gone: Statement, settler: Settler, first: int) -> None:
-        target = self._entities.place_of(gone.target)
-        successor = None if gone.successor is None else self._entities.place_of(gone.successor)
-        source = self._entities.place_of(gone.source) if gone.source.anaphor != NOBODY else None
+    def _depart(self, departure: Statement, settler: Settler, first: int) -> None:
+        target = self._entities.place_of(departure.target)
+        successor = None if departure.successor is None else self._entities.place_of(departure.successor)
+        source = self._entities.place_of(departure.source) if departure.source.anaphor != NOBODY else None
         if target is None or len(self._departures) >= _MAX_RETRACTED:
             return
         self._claims[first:] = [
-            replace(claim, doubt=claim.doubt or gone.doubt) if claim.is_end and claim.target == target else claim
+            replace(claim, doubt=claim.doubt or departure.doubt) if claim.is_end and claim.target == target else claim
             for claim in self._claims[first:]
         ]
-        is_own = gone.source.anaphor in (NOBODY, "i", "we")
+        is_own = departure.source.anaphor in (NOBODY, "i", "we")
         tokens = settler.line.tokens
-        said, span = tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
-        at = settler.ended_at(gone.source.start, gone.verb)
-        self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, at))
+        sentence, span = tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
+        end = settler.ended_at(departure.source.start, departure.verb)
+        self._departures.append(Departure(target, sentence, span, successor, source, departure.doubt, is_own, end))

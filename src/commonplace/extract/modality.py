@@ -1,4 +1,4 @@
-"""Tell assertions from questions, conditions, wishes, hearsay and plans."""
+"""Distinguish assertions from questions, conditions, wishes, hearsay and plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from commonplace.extract.words import DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPO
 from commonplace.lazy_regex import lazy_pattern
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
-"""A new clause begins after one of these."""
+"""Tokens that end a clause, and with it the scope of a doubt."""
 
 _TRAILING: Final = frozenset("if unless whether provided assuming".split())
 _TIMES: Final = frozenset("when whenever once until".split())
@@ -22,37 +22,37 @@ _INVERTED: Final = frozenset("should would could were had".split())
 
 
 def is_question(tokens: Tokens) -> bool:
-    place = tokens.count - 1
-    while place >= 0 and tokens.word[place] in ('"', "'", ")", "”", "’", "]", "*", "_"):
-        place -= 1
-    return place >= 0 and tokens.word[place][-1] in "?？"
+    index = tokens.count - 1
+    while index >= 0 and tokens.word[index] in ('"', "'", ")", "”", "’", "]", "*", "_"):
+        index -= 1
+    return index >= 0 and tokens.word[index][-1] in "?？"
 
 
 def doubtful_places(tokens: Tokens) -> list[bool]:
-    """Return for each word whether something before it, in its part of the sentence, makes it doubtful."""
+    """Return for each word whether an earlier word in its part of the sentence makes it doubtful."""
     doubtful: list[bool] = []
-    # `Should it fail, …` and `Were we to move …` are conditions by their order of words.
+    # `Should it fail, …` and `Were we to move …` are conditions by word order.
     is_doubtful = tokens.at(0) in _INVERTED
-    for place, lower in enumerate(tokens.lower):
+    for index, lower in enumerate(tokens.lower):
         if lower in BOUNDARIES:
             is_doubtful = False
         doubtful.append(is_doubtful)
         if is_doubtful:
             continue
         if lower in _TIMES:
-            # `When she joined` speaks of something that has happened.
-            behind = tokens.lower[place + 1 : place + 6]
+            # `When she joined` refers to something that has happened.
+            behind = tokens.lower[index + 1 : index + 6]
             is_doubtful = not any(word.endswith("ed") or word in _PASTS for word in behind)
         elif lower == "as":
-            is_doubtful = tokens.at(place + 1) in ("if", "though")
-        elif lower == "sure" and tokens.at(place - 1) in ("make", "making"):
+            is_doubtful = tokens.at(index + 1) in ("if", "though")
+        elif lower == "sure" and tokens.at(index - 1) in ("make", "making"):
             is_doubtful = True
         elif lower in _ASSURANCES:
-            is_doubtful = tokens.any_of(_DENIALS, place - 3, place)
+            is_doubtful = tokens.any_of(_DENIALS, index - 3, index)
         elif lower in DOUBTS:
-            # `May` or `Hope` may be written as a name inside a sentence.
-            is_inside = place > 0 and tokens.word[place - 1] not in ('"', ".", ":", "“")
-            is_doubtful = not (is_inside and tokens.word[place][0].isupper())
+            # Capitalised inside a sentence, `May` or `Hope` is a name.
+            is_inside = index > 0 and tokens.word[index - 1] not in ('"', ".", ":", "“")
+            is_doubtful = not (is_inside and tokens.word[index][0].isupper())
     return doubtful
 
 
@@ -60,9 +60,9 @@ _PASTS: Final = frozenset("was were had did left became went came took began cho
 
 
 def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
-    """Return whether an `if` or `unless` follows in the same part of the sentence."""
-    for place in range(first, last):
-        lower = tokens.lower[place]
+    """Return whether a condition such as `if` follows in the same part of the sentence."""
+    for index in range(first, last):
+        lower = tokens.lower[index]
         if lower in BOUNDARIES:
             return False
         if lower in _TRAILING:
@@ -81,7 +81,7 @@ _NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunt
 
 
 def is_lasting(tail: list[str]) -> bool:
-    """Return whether the words behind a new value, without dates, leave no doubt that it holds from now on."""
+    """Return whether the words after a new value, without dates, are all compatible with its holding from now on."""
     if tail[:1] == ["as"]:
         return _NO_STAFF.isdisjoint(tail)
     return not _WHY.isdisjoint(tail[:1]) or _LASTING.issuperset(word for word in tail if not _CLOCK.fullmatch(word))
@@ -93,12 +93,12 @@ def is_sensitive(text: str) -> bool:
 
 
 def is_hedged(text: str) -> bool:
-    """Return whether a text ends in words of somebody who is not sure: `…, I think`."""
+    """Return whether a text has a hedge: `…, I think`."""
     return PATTERNS["hedge"].search(text.replace("’", "'")) is not None
 
 
 HEARSAY: Final = 0.45
-"""Greatest confidence in hearsay, however plain its words: it may be recorded, and ends nothing."""
+"""Maximum confidence in hearsay: low enough that it is recorded, but ends no fact."""
 
 _QUOTED_LINES: Final = lazy_pattern(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
 _FORWARDED: Final = lazy_pattern(
@@ -126,9 +126,9 @@ _MAX_SPEAKER_LENGTH: Final = 5
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
-    """Return where a text quotes, in characters, half-open, in order: lines with `>`, forwarded mail, quotation marks.
+    """Return the spans of quotations, in characters, half-open, in order: `>` lines, forwarded mail, quotation marks.
 
-    A quotation mark that nothing closes quotes up to the end of its paragraph.
+    An unclosed quotation mark quotes up to the end of its paragraph.
     """
     spans = [match.span() for match in _QUOTED_LINES.finditer(text)] if ">" in text else []
     forwarded = _FORWARDED.search(text) if "-" in text or "egin" in text else None
@@ -149,23 +149,23 @@ def quotations(text: str) -> list[tuple[int, int]]:
 
 
 def _marked(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans between quotation marks in a paragraph, except those that a speaker's label introduces."""
+    """Yield the spans in quotation marks of a paragraph, except those after the label of a speaker."""
     spans: list[tuple[int, int]] = []
     opened, closing = -1, ""
-    for place in range(begin, end):
-        char = text[place]
+    for index in range(begin, end):
+        char = text[index]
         if opened >= 0:
             if char == closing:
-                spans.append((opened, place + 1))
+                spans.append((opened, index + 1))
                 opened = -1
         elif char in _OPENING:
-            opened, closing = place, _CLOSING[_OPENING.index(char)]
-        elif char == _STRAIGHT and (place == begin or text[place - 1] in _OPENED_BEHIND):
-            opened, closing = place, _STRAIGHT
+            opened, closing = index, _CLOSING[_OPENING.index(char)]
+        elif char == _STRAIGHT and (index == begin or text[index - 1] in _OPENED_BEHIND):
+            opened, closing = index, _STRAIGHT
     if opened >= 0:
         spans.append((opened, end))
     for start, stop in spans:
-        # `Mira: "…"` is what Mira says here; `Mira said: "…"` is a report.
+        # `Mira: "…"` is a turn of Mira; `Mira said: "…"` is a report.
         label = _LABEL.fullmatch(text, text.rfind("\n", 0, start) + 1, start)
         if label is None or not _REPORTS_OF_ALL.isdisjoint(label[1].lower().split()):
             yield start, stop
@@ -178,7 +178,7 @@ def is_inside(spans: list[tuple[int, int]], place: int) -> bool:
 
 
 def is_passed_on(text: str, span: tuple[int, int], place: int) -> bool:
-    """Return whether a sentence of a text only passes on what it says at a place; all in characters."""
+    """Return whether a sentence quotes or reports what it says at `place`; span and place are in characters."""
     if is_inside(quotations(text), place):
         return True
     tokens = Tokens(text, *span)
@@ -186,52 +186,52 @@ def is_passed_on(text: str, span: tuple[int, int], place: int) -> bool:
 
 
 def is_reported(tokens: Tokens, verb: int) -> bool:
-    """Return whether the sentence says of what a verb says that somebody said so, or that it goes on in a story."""
+    """Return whether a sentence attributes the statement of a verb to somebody else, or to a story."""
     if _STORIES.isdisjoint(tokens.lower) and _REPORTS_OF_ALL.isdisjoint(tokens.lower):
         return False
     is_inserted = False
-    for place in range(min(verb, tokens.count)):
-        lower = tokens.lower[place]
-        before = tokens.lower[max(place - 4, 0) : place]
-        if _reports(tokens, place) or (lower in _STORIES and "in" in before and "," not in before):
+    for index in range(min(verb, tokens.count)):
+        lower = tokens.lower[index]
+        before = tokens.lower[max(index - 4, 0) : index]
+        if _reports(tokens, index) or (lower in _STORIES and "in" in before and "," not in before):
             return True
         is_inserted = is_inserted or lower in ("who", "which")
-    # Who said so may come behind: `…, Bob said`, `…, said Bob.`, `… according to the report`.
-    for place in range(verb + 1, tokens.count):
-        lower = tokens.lower[place]
-        if lower == "according" and tokens.at(place + 1) == "to":
+    # The attribution may follow: `…, Bob said`, `…, said Bob.`, `… according to the report`.
+    for index in range(verb + 1, tokens.count):
+        lower = tokens.lower[index]
+        if lower == "according" and tokens.at(index + 1) == "to":
             return True
-        if lower not in _REPORTS_BEHIND or is_inserted or tokens.count - place > _FURTHEST:
+        if lower not in _REPORTS_BEHIND or is_inserted or tokens.count - index > _FURTHEST:
             continue
-        if tokens.word[place].islower() and not _is_own(tokens, place):
-            # Between a comma and `said`, or in `that is what Bob says`, is who said so and no more.
-            words = tokens.lower[max(place - _MAX_SPEAKER_LENGTH, verb + 1) : place]
+        if tokens.word[index].islower() and not _is_own(tokens, index):
+            # Only the speaker stands between a comma and `said`, or in `that is what Bob says`.
+            words = tokens.lower[max(index - _MAX_SPEAKER_LENGTH, verb + 1) : index]
             mark = next((word for word in reversed(words) if word in _AROUND_SPEAKER), "and")
             if mark not in ("and", "but"):
                 return True
     return False
 
 
-def _reports(tokens: Tokens, place: int) -> bool:
-    """Return whether a word says that somebody says what follows."""
-    lower = tokens.lower[place]
+def _reports(tokens: Tokens, index: int) -> bool:
+    """Return whether a word attributes what follows to somebody else."""
+    lower = tokens.lower[index]
     if lower in REPORTS:
-        if not tokens.word[place].islower() and place > 0:
+        if not tokens.word[index].islower() and index > 0:
             return False
         if lower == "according":
-            return tokens.at(place + 1) == "to"
-        return not (lower == "reports" and tokens.at(place + 1) == "to") and not _is_own(tokens, place)
-    if lower not in REPORTS_WITH_THAT or _is_own(tokens, place):
+            return tokens.at(index + 1) == "to"
+        return not (lower == "reports" and tokens.at(index + 1) == "to") and not _is_own(tokens, index)
+    if lower not in REPORTS_WITH_THAT or _is_own(tokens, index):
         return False
-    behind = place + 2 if tokens.at(place + 1) in _TO_THEM else place + 1
+    behind = index + 2 if tokens.at(index + 1) in _TO_THEM else index + 1
     return tokens.at(behind) in ("that", ":", '"', "“") or (
         tokens.at(behind) == "," and tokens.at(behind + 1) in ('"', "“")
     )
 
 
-def _is_own(tokens: Tokens, place: int) -> bool:
-    """Return whether it is the speaker who said so: `I told you that …`."""
-    place -= 1
-    while tokens.at(place) in _HELPERS:
-        place -= 1
-    return tokens.at(place) in ("i", "we")
+def _is_own(tokens: Tokens, index: int) -> bool:
+    """Return whether the subject of a reporting verb is the speaker: `I told you that …`."""
+    index -= 1
+    while tokens.at(index) in _HELPERS:
+        index -= 1
+    return tokens.at(index) in ("i", "we")

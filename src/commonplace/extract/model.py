@@ -12,7 +12,7 @@ UNMARKED: Final = "nothing says that it has changed"
 SENSITIVE: Final = "health, doses, money and access are for a person to settle"
 UNSURE: Final = "the words leave open whether it has changed, and for whom"
 BESIDE: Final = "it may hold beside others"
-"""Why a newer value ends no older one: with the last both hold, with the others both are disputed."""
+"""Reasons why a newer value does not end an older one. With `BESIDE` both hold, with the others both are disputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Found:
     """An entity that a text names.
 
     Attributes:
-        name: as it is to be shown, the longest plain form in the text: `auth.ts`, `Mira Okafor`, `billing service`.
-        type: one of `ENTITY_TYPES` or of the caller's own.
-        spans: where it is mentioned, pronouns included, in characters, half-open, in order.
-        aliases: other forms in this text that mean the same: `the auth module`, `Okafor`.
+        name: for display, the longest plain form in the text: `auth.ts`, `Mira Okafor`, `billing service`.
+        type: one of `ENTITY_TYPES` or a type of the caller.
+        spans: of its mentions, pronouns included, in characters, half-open, in order.
+        aliases: other forms in this text: `the auth module`, `Okafor`.
         confidence: from 0 to 1.
     """
 
@@ -35,12 +35,12 @@ class Found:
 
 
 def outermost(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the spans within no other, in order: a surname also occurs in the whole name."""
-    kept: list[tuple[int, int]] = []
+    """Return the spans that are not within another one, in order; a surname also occurs in the full name."""
+    outer: list[tuple[int, int]] = []
     for start, end in sorted(set(spans), key=lambda span: (span[0], -span[1])):
-        if not kept or start >= kept[-1][1]:
-            kept.append((start, end))
-    return tuple(kept)
+        if not outer or start >= outer[-1][1]:
+            outer.append((start, end))
+    return tuple(outer)
 
 
 _ENDS: Final = ("source", "target", "successor")
@@ -48,18 +48,18 @@ Statement = TypeVar("Statement", bound="_OfEntities")
 
 
 class _OfEntities:
-    """What a text says of entities: by their places in `Extraction.entities`, None if it does not say."""
+    """A statement of a text about entities, given as indexes in `Extraction.entities`; None if not stated."""
 
     __slots__ = ()
     span: tuple[int, int]
 
     @property
     def ends(self) -> set[int]:
-        """The places of the entities that it names."""
+        """The indexes of the entities that it is about."""
         return {end for name in _ENDS if (end := getattr(self, name, None)) is not None}
 
     def moved(self: Statement, places: Mapping[int, int], by: int = 0) -> Statement:
-        """Return it with the new places of its entities, in a text that begins a number of characters later."""
+        """Return a copy with new indexes of its entities, and its span moved by `by` characters."""
         ends = {name: places.get(end) for name in _ENDS if (end := getattr(self, name, None)) is not None}
         return replace(self, span=(self.span[0] + by, self.span[1] + by), **ends)  # type: ignore[type-var]
 
@@ -69,16 +69,16 @@ class Claim(_OfEntities):
     """A fact between two entities.
 
     Attributes:
-        source, target: places in `Extraction.entities`.
+        source, target: indexes in `Extraction.entities`.
         type: one of `RELATION_TYPES`.
-        fact: the sentence that says it, understandable by itself.
-        span: the place of that sentence in the text, in characters, half-open.
-        valid_from, valid_to: seconds since the epoch, in the world, half-open; None is unknown or open.
+        fact: the sentence that states it, understandable by itself.
+        span: of that sentence in the text, in characters, half-open.
+        valid_from, valid_to: when it holds in the world, seconds since the epoch, half-open; None is unknown or open.
         is_end: the text says that the fact ends, at `valid_to` or by the time of the text.
         confidence: from 0 to 1.
-        is_former: the text says that it was so once, from `valid_from` to `valid_to` where they are known; not what is.
-        aspect: of what the source has one target at a time; "" if the type alone decides.
-        doubt: why a rule must not end an older fact by it, "" if it may.
+        is_former: the text says that it held once, from `valid_from` to `valid_to` if known, not whether it still does.
+        aspect: the attribute of the source that has one value at a time (`editor`); "" if the type alone decides.
+        doubt: why it must not end an older fact by rule, "" if it may.
     """
 
     source: int
@@ -97,14 +97,14 @@ class Claim(_OfEntities):
 
 @dataclass(frozen=True, slots=True)
 class Departure(_OfEntities):
-    """Something that is used, owned or done no longer, by whom the text need not say.
+    """Something that is no longer used, owned or done; the text need not say by whom.
 
     Attributes:
-        target: the place of what is gone in `Extraction.entities`.
-        successor: the place of what replaces it, None if the text does not say.
-        source: the place of the person who left it, None if it is gone for all.
-        is_own: the speaker left it, so that it is gone for their things too.
-        fact, span, doubt, valid_to: as those of a `Claim`.
+        target: index in `Extraction.entities` of what is gone.
+        successor: index of what replaces it, None if the text does not say.
+        source: index of the person who left it, None if it is gone for everybody.
+        is_own: the speaker left it, so it is gone for the speaker's things too.
+        fact, span, doubt, valid_to: as in a `Claim`.
     """
 
     target: int
@@ -119,12 +119,12 @@ class Departure(_OfEntities):
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """All that was found in one text.
+    """The entities, claims and dates of one text.
 
     Attributes:
         entities: in the order of their first mention.
         claims: in the order of the text.
-        dates: the dates that the text speaks of, in order.
+        dates: the dates that the text mentions, in order.
         departures: in the order of the text.
     """
 
@@ -135,16 +135,16 @@ class Extraction:
 
     @property
     def stated(self) -> set[int]:
-        """The places of the entities that something is said of."""
-        said = (*self.claims, *self.departures)
-        return {end for each in said for end in each.ends}
+        """The indexes of the entities that claims or departures are about."""
+        statements = (*self.claims, *self.departures)
+        return {end for statement in statements for end in statement.ends}
 
     def only(self, kept: Iterable[int]) -> Extraction:
-        """Return it with the entities of some places alone, and what is said of them alone."""
-        places = {old: new for new, old in enumerate(sorted(kept))}
+        """Return a copy with only the entities of these indexes, and the claims and departures about them alone."""
+        indexes = {old: new for new, old in enumerate(sorted(kept))}
         return replace(
             self,
-            entities=tuple(self.entities[place] for place in places),
-            claims=tuple(claim.moved(places) for claim in self.claims if claim.ends <= places.keys()),
-            departures=tuple(departure.moved(places) for departure in self.departures if departure.target in places),
+            entities=tuple(self.entities[index] for index in indexes),
+            claims=tuple(claim.moved(indexes) for claim in self.claims if claim.ends <= indexes.keys()),
+            departures=tuple(departure.moved(indexes) for departure in self.departures if departure.target in indexes),
         )

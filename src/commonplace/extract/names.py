@@ -17,10 +17,10 @@ _SHORT: Final = 5
 
 
 class Kind(NamedTuple):
-    """What a name is; type "" is no name at all.
+    """The type of a name; "" is no name at all.
 
     Attributes:
-        is_region: a country or state, in which other places lie.
+        is_region: it is a country or state, which contains other places.
     """
 
     type: str
@@ -33,12 +33,12 @@ NOTHING: Final = Kind("", 0.0)
 
 
 def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, before: str = "") -> Kind:
-    """Return what a capitalised name is.
+    """Return the kind of a capitalised name.
 
     Args:
-        words: its words in small letters.
+        words: its words in lower case.
         written: its first word as written.
-        is_start: it begins a sentence, so its capital letter says nothing.
+        is_start: it begins a sentence, so its capital letter is no evidence.
         before: the word before it.
     """
     whole = " ".join(words)
@@ -49,18 +49,18 @@ def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, 
     is_region = whole in lists.COUNTRIES or whole in lists.STATES
     if whole in _PLACES:
         return Kind("place", 0.95, is_region=is_region)
-    found = next((kind for holds, kind in _RULES if holds(words)), None)
-    if found is None:
+    match = next((kind for holds, kind in _RULES if holds(words)), None)
+    if match is None:
         return Kind("concept", 0.4, is_weak=is_start)
-    if found.type == "person" and is_start and words[0] in lists.AMBIGUOUS_FIRST_NAMES:
+    if match.type == "person" and is_start and words[0] in lists.AMBIGUOUS_FIRST_NAMES:
         return Kind("person", 0.7)
-    return found
+    return match
 
 
 def kind_of_noun(head: str) -> str:
-    """Return the type of what a common noun names, by default `concept`."""
-    found = lists.KINDS.get(head) or (lists.KINDS.get(head[:-1]) if head.endswith("s") else None)
-    return found or "concept"
+    """Return the entity type of a common noun, `concept` by default."""
+    kind = lists.KINDS.get(head) or (lists.KINDS.get(head[:-1]) if head.endswith("s") else None)
+    return kind or "concept"
 
 
 def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Kind:
@@ -102,7 +102,7 @@ _NOUN_ENDS: Final = tuple("ing tion ment ness ity ism ics ance ence ware work sh
 
 
 def _looks_like_person(words: Sequence[str]) -> bool:
-    """Return whether up to three capitalised words look like no common nouns and are in no list of other things."""
+    """Return whether one to three capitalised words are no likely common nouns and in no list of other things."""
     names = [word for word in words if word not in lists.PARTICLES]
     return 0 < len(names) <= 3 and all(
         len(word) > 1
@@ -154,7 +154,7 @@ _JOINTS: Final = frozenset("of for on the and de &".split())
 
 
 def run_end(tokens: Tokens, first: int) -> int:
-    """Return where a run of capitalised words ends, with the small words that belong to a name."""
+    """Return the end of a run of capitalised words, including lower-case words that belong to a name."""
     last = first + 1
     while last < tokens.count and last - first < _MAX_RUN_LENGTH:
         lower, before = tokens.lower[last], tokens.lower[last - 1]
@@ -173,10 +173,10 @@ def run_end(tokens: Tokens, first: int) -> int:
                 break
             last = inner + 1
         elif lower == "and" and ("of" in tokens.lower[first:last] or tokens.lower[first] == "national"):
-            # It joins two words of one name: `Department of Health and Human Services`.
+            # `and` may join two words of one name: `Department of Health and Human Services`.
             behind = range(last + 1, min(last + 4, tokens.count))
-            head = next((place for place in behind if tokens.lower[place] in lists.ORGANIZATION_HEADS), None)
-            if head is None or not all(_is_capitalised(tokens, place) for place in range(last + 1, head + 1)):
+            head = next((index for index in behind if tokens.lower[index] in lists.ORGANIZATION_HEADS), None)
+            if head is None or not all(_is_capitalised(tokens, index) for index in range(last + 1, head + 1)):
                 break
             last += 2
         else:
@@ -184,34 +184,34 @@ def run_end(tokens: Tokens, first: int) -> int:
     return last
 
 
-def _is_capitalised(tokens: Tokens, place: int) -> bool:
-    return place < tokens.count and tokens.word[place][0].isupper()
+def _is_capitalised(tokens: Tokens, index: int) -> bool:
+    return index < tokens.count and tokens.word[index][0].isupper()
 
 
 def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield the names in a run: first and last word, and whether a title before it makes it a person.
+    """Yield the names in a run: first and last word, half-open, and whether a title before it makes it a person.
 
-    The run is cut at words that are in no name, at dates and numbers, and at titles.
+    The run is cut at words that occur in no name, at dates and numbers, and at titles.
     """
     begin = first
-    for place in range(first, last + 1):
-        if place < last:
-            lower = tokens.lower[place]
-            # Numbers of documents, `PM1602093194`, are in no name.
+    for index in range(first, last + 1):
+        if index < last:
+            lower = tokens.lower[index]
+            # Document numbers such as `PM1602093194` occur in no name.
             is_number = len(lower) > _SHORT and sum(char.isdigit() for char in lower) * 2 > len(lower)
             is_part = lower not in lists.BREAKERS and lower not in lists.CALENDAR and not is_number
-            if is_part or (place > begin and lower in _JOINTS):
+            if is_part or (index > begin and lower in _JOINTS):
                 continue
-        if place > begin:
-            for start, end in _parts(tokens, begin, place):
+        if index > begin:
+            for start, end in _parts(tokens, begin, index):
                 yield from _by_title(tokens, start, end)
-        begin = place + 1
+        begin = index + 1
 
 
 def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Part a place from the capitals behind it, `Tokyo YOMIURI SHIMBUN`, and `U.S.` from what is called by it."""
+    """Split a place from the capitals after it, `Tokyo YOMIURI SHIMBUN`, and `U.S.` from the name after it."""
     is_office = last - first > 2 and any(
-        tokens.lower[place] in lists.ORGANIZATION_HEADS for place in range(first + 2, last)
+        tokens.lower[index] in lists.ORGANIZATION_HEADS for index in range(first + 2, last)
     )
     for cut in range(first + 1, last):
         word, before = tokens.word[cut], tokens.word[cut - 1]
@@ -224,13 +224,13 @@ def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield the name before a title, and the person after it."""
+    """Split words at titles: yield the name before the first, and the person after the last."""
     lower = tokens.lower
     titles = [
-        place
-        for place in range(first, last)
-        if (lower[place] in lists.ROLES or (lower[place] in lists.TITLES and not _is_shouted(tokens.word[place])))
-        and not all(word in _ENDS_OF_NAMES for word in lower[place + 1 : last])
+        index
+        for index in range(first, last)
+        if (lower[index] in lists.ROLES or (lower[index] in lists.TITLES and not _is_shouted(tokens.word[index])))
+        and not all(word in _ENDS_OF_NAMES for word in lower[index + 1 : last])
     ]
     is_organisation = last - first > 1 and lower[last - 1] in lists.ORGANIZATION_HEADS - lists.TITLES
     if not titles or is_organisation:
@@ -255,10 +255,10 @@ _SURNAME: Final = lazy_pattern(r"(?:Mc|Mac|De|Di|Du|Van|La|Le|Fitz|O'|D')[A-Z]")
 
 
 def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
-    """Return what a word is by its looks alone: `auth.ts`, `src/auth`, `parse()`, `AuthService`, `redis`.
+    """Return the kind of a word by its spelling alone: `auth.ts`, `src/auth`, `parse()`, `AuthService`, `redis`.
 
     Args:
-        quoted: it stood between backticks, so it is code.
+        quoted: it is in backticks, so it is code.
     """
     lower = word.lower()
     if (
@@ -296,7 +296,7 @@ def _identifier(word: str, *, quoted: bool) -> Kind | None:
 
 _BASED: Final = lazy_pattern(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
 _TOOL_OR_VERB: Final = lists.TOOLS & lists.BREAKERS
-"""`Go` is a language in the middle of a sentence."""
+"""Tools that are also verbs; capitalised inside a sentence, `Go` is the language."""
 _NO_ROLES: Final = lists.FIRST_NAMES | lists.PLACE_FRONTS | frozenset({"royal"})
 _TOOL_FIRSTS: Final = frozenset(name.split()[0] for name in lists.TOOL_NAMES)
 _MAX_WORDS: Final = 4
@@ -304,15 +304,15 @@ _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
 _KINDS_OF_NAMED: Final = {
     noun: kind for noun, kind in lists.KINDS.items() if noun in lists.CLASS_NOUNS and kind in ("project", "tool")
 }
-"""What a name is by the noun behind it: `the Orion project`. The Orion team is not Orion."""
+"""Type of a name by the noun after it: `the Orion project`. The Orion team is not Orion."""
 
 
 @dataclass(slots=True)
 class Mention:
-    """A name in a sentence, by the numbers of its words.
+    """A name in a sentence; `first` and `last` are indexes of words, half-open.
 
     Attributes:
-        is_weak: it may be no name; counts only if a fact or another mention supports it.
+        is_weak: it may be no name, and counts only if a fact or another mention supports it.
     """
 
     first: int
@@ -326,31 +326,31 @@ class Mention:
 
 
 def find_names(tokens: Tokens, *, is_prose: bool) -> list[Mention]:
-    """Return the names of a sentence, in order, none overlapping another.
+    """Return the names of a sentence, in order, without overlaps.
 
     Args:
-        is_prose: whether capital letters and lists mean anything; without, only paths and addresses are found.
+        is_prose: whether capital letters and word lists count; else only paths and addresses are found.
     """
-    found: list[Mention] = []
-    place = 0
-    while place < tokens.count:
-        word = tokens.word[place]
+    mentions: list[Mention] = []
+    index = 0
+    while index < tokens.count:
+        word = tokens.word[index]
         if word[0] == "[" or (word[0].islower() and word.isalpha() and word not in lists.TOOLS):
-            place += 1
+            index += 1
             continue
-        named = _written_as_code(tokens, place, is_prose=is_prose)
-        if named is not None:
-            found.append(named)
-            place = named.last
+        mention = _written_as_code(tokens, index, is_prose=is_prose)
+        if mention is not None:
+            mentions.append(mention)
+            index = mention.last
         elif is_prose and word[0].isupper():
-            last = run_end(tokens, place)
-            for first, end, is_titled in names_in_run(tokens, place, last):
+            last = run_end(tokens, index)
+            for first, end, is_titled in names_in_run(tokens, index, last):
                 kind = Kind("person", _TITLED) if is_titled else None
-                found += [_mention(tokens, first, end, kind)] if kind else _untitled(tokens, first, end)
-            place = last
+                mentions += [_mention(tokens, first, end, kind)] if kind else _untitled(tokens, first, end)
+            index = last
         else:
-            place += 1
-    return found
+            index += 1
+    return mentions
 
 
 def _mention(tokens: Tokens, first: int, last: int, kind: Kind) -> Mention:
@@ -358,53 +358,53 @@ def _mention(tokens: Tokens, first: int, last: int, kind: Kind) -> Mention:
     return Mention(first, last, tokens.read(first, last), kind.type, kind.confidence, start, end, kind.is_weak)
 
 
-def _written_as_code(tokens: Tokens, place: int, *, is_prose: bool) -> Mention | None:
-    """Find an address, a path, an identifier, something in backticks, `Berlin-based`, a tool known by its name."""
-    if tokens.lower[place] in _TOOL_FIRSTS:
-        for last in range(min(place + _MAX_WORDS, tokens.count), place + 1, -1):
-            if " ".join(tokens.lower[place:last]) in lists.TOOL_NAMES:
-                return _mention(tokens, place, last, Kind("tool", 0.95))
-    word = tokens.word[place]
+def _written_as_code(tokens: Tokens, index: int, *, is_prose: bool) -> Mention | None:
+    """Return an address, path, identifier, text in backticks, `Berlin-based` or listed tool at an index, else None."""
+    if tokens.lower[index] in _TOOL_FIRSTS:
+        for last in range(min(index + _MAX_WORDS, tokens.count), index + 1, -1):
+            if " ".join(tokens.lower[index:last]) in lists.TOOL_NAMES:
+                return _mention(tokens, index, last, Kind("tool", 0.95))
+    word = tokens.word[index]
     if word[0] == "`" and len(word) > 2:
         inner = word[1:-1].strip()
         kind = kind_by_looks(inner, quoted=True) if inner else None
         if kind is None:
             return None
-        start = tokens.start[place] + 1 + word[1:-1].index(inner)
+        start = tokens.start[index] + 1 + word[1:-1].index(inner)
         name = " ".join(inner.split())
-        return Mention(place, place + 1, name, kind.type, kind.confidence, start, start + len(inner), kind.is_weak)
+        return Mention(index, index + 1, name, kind.type, kind.confidence, start, start + len(inner), kind.is_weak)
     based = _BASED.fullmatch(word) if word[0].isupper() and "-" in word else None
     if based is not None:
-        sure = max(kind_of_name([based[1].lower()], based[1]).confidence, _LIKELY)
-        start = tokens.start[place]
-        return Mention(place, place + 1, based[1], "place", sure, start, start + len(based[1]))
+        confidence = max(kind_of_name([based[1].lower()], based[1]).confidence, _LIKELY)
+        start = tokens.start[index]
+        return Mention(index, index + 1, based[1], "place", confidence, start, start + len(based[1]))
     kind = kind_by_looks(word, quoted=False)
-    if kind is None and place > 0 and word[0].isupper() and tokens.lower[place] in _TOOL_OR_VERB:
+    if kind is None and index > 0 and word[0].isupper() and tokens.lower[index] in _TOOL_OR_VERB:
         kind = Kind("tool", _CERTAIN)
     if kind is None or not (is_prose or kind.type == "file"):
         return None
-    return _mention(tokens, place, place + 1, kind)
+    return _mention(tokens, index, index + 1, kind)
 
 
 def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
-    """Return the one name that some capitalised words are, or []."""
+    """Return the name that capitalised words without a title form, as a list of at most one."""
     is_start = first == 0
     if is_start and last - first > 1:
-        rest = kind_of_name(tokens.lower[first + 1 : last], tokens.word[first + 1])
+        remainder = kind_of_name(tokens.lower[first + 1 : last], tokens.word[first + 1])
         whole = kind_of_name(tokens.lower[first:last], tokens.word[first])
         is_part = tokens.lower[first] in lists.FIRST_NAMES or tokens.lower[first] in lists.PLACE_FRONTS
-        if rest.confidence >= _LISTED > whole.confidence and rest.type != "person" and not is_part:
+        if remainder.confidence >= _LISTED > whole.confidence and remainder.type != "person" and not is_part:
             first += 1
             is_start = False
-    rest_of = tokens.lower[first + 1 : last]
+    other_words = tokens.lower[first + 1 : last]
     is_role = last - first > 2 and tokens.lower[first] not in _NO_ROLES
-    if is_role and rest_of[0] in lists.FIRST_NAMES and kind_of_name(rest_of, rest_of[0]).type == "person":
-        # The word before a first name says who that is: `Linguist Phillip Lieberman`.
+    if is_role and other_words[0] in lists.FIRST_NAMES and kind_of_name(other_words, other_words[0]).type == "person":
+        # The word before a first name is a role: `Linguist Phillip Lieberman`.
         first += int(tokens.lower[first + 1] not in lists.AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
     is_town = tokens.at(last) == "," and _is_region_at(tokens, last + 1)
     is_loud = last - first > 1 and kind.confidence < _LIKELY and all(map(_is_shouted, tokens.word[first:last]))
-    # In capitals, while its sentence is not: `Tokyo YOMIURI SHIMBUN in Japanese`
+    # A name in capitals in a sentence that is not: `Tokyo YOMIURI SHIMBUN in Japanese`
     if is_loud and not is_town and any(word[0].isalpha() and not word.isupper() for word in tokens.word):
         return [_mention(tokens, first, last, Kind("organization", 0.6))]
     if kind.type and kind.confidence < _CERTAIN:
@@ -413,13 +413,13 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
 
 
 def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
-    """Resolve a doubtful name by the words around it."""
+    """Return the kind of a doubtful name by the words around it."""
     before, behind, next_ = tokens.at(first - 1), tokens.at(last), tokens.at(last + 1)
     if behind == "," and next_.isdigit() and len(next_) == 2 and tokens.at(last + 2) == ",":
         return Kind("person", _LISTED)
     if behind == "," and _is_region_at(tokens, last + 1):
         return Kind("place", _CERTAIN)
-    # People say, are born, are somebody's wife and are the owner of something: `… said`, `wife …`, `…, the owner`.
+    # Verbs, kinship and roles that only people have: `… said`, `wife …`, `…, the owner`.
     is_doing = (
         behind in lists.SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in lists.DONE_TO_PEOPLE)
     )
@@ -429,7 +429,7 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
     if kind.type in ("concept", "person") and before != "the" and is_person:
         return Kind("person", max(kind.confidence, _LIKELY))
     is_named = behind in _KINDS_OF_NAMED or before == "project"
-    # The API service is no project "API".
+    # In `the API service`, `API` is no project.
     if is_named and not lists.CONCEPT_ACRONYMS.issuperset(tokens.lower[first:last]):
         return Kind(_KINDS_OF_NAMED.get(behind, "project"), _LIKELY)
     is_plain = last - first < 3 and tokens.word[first].isalpha() and not tokens.lower[last - 1].endswith("y")
@@ -438,11 +438,11 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
     return kind
 
 
-def _is_region_at(tokens: Tokens, place: int) -> bool:
-    """Return whether a country or state of up to two words is at a place, and no list continues there."""
-    for last in (place + 2, place + 1):
-        if last <= tokens.count and all(word[0].isupper() for word in tokens.word[place:last]):
-            other = kind_of_name(tokens.lower[place:last], tokens.word[place])
-            if other.is_region and tokens.at(last) != "and":
+def _is_region_at(tokens: Tokens, index: int) -> bool:
+    """Return whether a country or state of one or two words is at an index, and no list continues after it."""
+    for last in (index + 2, index + 1):
+        if last <= tokens.count and all(word[0].isupper() for word in tokens.word[index:last]):
+            region = kind_of_name(tokens.lower[index:last], tokens.word[index])
+            if region.is_region and tokens.at(last) != "and":
                 return True
     return False

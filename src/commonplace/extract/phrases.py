@@ -32,10 +32,10 @@ class Phrase:
     """The words before or after a verb.
 
     Attributes:
-        first, last: its words, without determiner, half-open.
-        start, end: the same in characters of the text.
-        mention: the name it is, None for a common noun.
-        anaphor: the pronoun it is, in small letters, or "".
+        first, last: indexes of its words, without determiner, half-open.
+        start, end: its span in the text, in characters.
+        mention: its name, None for a common noun.
+        anaphor: its pronoun in lower case, or "".
         is_definite: it has a determiner: `the company` means one that was named before.
     """
 
@@ -56,7 +56,7 @@ class Line:
     """One sentence with the names and dates in it.
 
     Attributes:
-        starting, ending: the names by their first and last words.
+        starting, ending: the names by the index of their first word, and by the index after their last.
     """
 
     tokens: Tokens
@@ -70,7 +70,7 @@ class Line:
         self.ending = {mention.last: mention for mention in self.mentions}
 
     def is_stop(self, place: int) -> bool:
-        """Return whether a word is in no noun phrase."""
+        """Return whether a word cannot be in a noun phrase."""
         lower = self.tokens.lower[place]
         return (
             lower in lists.STOPS
@@ -81,24 +81,24 @@ class Line:
 
 
 def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[list[Phrase], int]:
-    """Read one noun phrase or a list of them with `and`; give the word behind them too. `or` says nothing certain.
+    """Read a noun phrase or a list of them with `and`; return them and the index after them. A list with `or` is empty.
 
     Args:
-        is_subject: a verb is expected behind them; elsewhere it makes the last phrase the subject of another clause.
+        is_subject: a verb may follow; otherwise, a verb makes the last phrase the subject of another clause.
     """
-    found: list[Phrase] = []
+    phrases: list[Phrase] = []
     end = place
-    while len(found) < _MAX_ITEMS:
-        read = _one_behind(line, place)
-        if read is None:
+    while len(phrases) < _MAX_ITEMS:
+        parsed = _one_behind(line, place)
+        if parsed is None:
             break
-        phrase, behind = read
-        if found and (_is_finite(line, phrase.first) or (_is_verb(line, behind) and not is_subject)):
+        phrase, behind = parsed
+        if phrases and (_is_finite(line, phrase.first) or (_is_verb(line, behind) and not is_subject)):
             break
         joint, after = line.tokens.at(behind), line.tokens.at(behind + 1)
         if joint in _POSSESSIVE:
             break
-        found.append(phrase)
+        phrases.append(phrase)
         end = place = behind
         if joint == "or" or (joint == "," and after == "or"):
             return [], end
@@ -110,58 +110,58 @@ def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[li
             place += 1
         else:
             break
-    return found, end
+    return phrases, end
 
 
-def _list_goes_on(line: Line, place: int) -> bool:
-    """Return whether one more item follows a comma, by the `and` that must follow that."""
+def _list_goes_on(line: Line, index: int) -> bool:
+    """Return whether the phrase after a comma is another item of a list that ends in `and`."""
     for _ in range(_MAX_ITEMS):
-        read = _one_behind(line, place)
+        read = _one_behind(line, index)
         if read is None:
             return False
-        joint, place = line.tokens.at(read[1]), read[1] + 1
-        if joint in ("and", "&") or (joint == "," and line.tokens.at(place) in ("and", "&")):
-            return not _is_verb(line, place)
+        joint, index = line.tokens.at(read[1]), read[1] + 1
+        if joint in ("and", "&") or (joint == "," and line.tokens.at(index) in ("and", "&")):
+            return not _is_verb(line, index)
         if joint != ",":
             return False
     return False
 
 
-def _is_finite(line: Line, place: int) -> bool:
-    """Return whether a word behind `and` begins another predicate: `uses X and depends on Y`."""
-    forms = FORMS.get(line.tokens.lower[place], ())
-    return place not in line.starting and any(form.shape in ("s", "ed") for form in forms)
+def _is_finite(line: Line, index: int) -> bool:
+    """Return whether a word after `and` begins another predicate: `uses X and depends on Y`."""
+    forms = FORMS.get(line.tokens.lower[index], ())
+    return index not in line.starting and any(form.shape in ("s", "ed") for form in forms)
 
 
-def _is_verb(line: Line, place: int) -> bool:
-    """Return whether a word is a finite verb here, which makes the words before it a subject."""
-    lower = line.tokens.at(place)
+def _is_verb(line: Line, index: int) -> bool:
+    """Return whether a word may be a finite verb, which makes the words before it a subject."""
+    lower = line.tokens.at(index)
     if lower in _FINITE:
         return True
-    return place not in line.starting and any(form.shape in ("s", "ed", "base") for form in FORMS.get(lower, ()))
+    return index not in line.starting and any(form.shape in ("s", "ed", "base") for form in FORMS.get(lower, ()))
 
 
-def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
-    """Read one noun phrase, with the `of` that belongs to a common noun."""
+def _one_behind(line: Line, index: int) -> tuple[Phrase, int] | None:
+    """Read one noun phrase, with an `of` complement of a common noun; also return the index after it."""
     tokens = line.tokens
-    while tokens.at(place) in _OPENING:
-        place += 1
-    lower = tokens.at(place)
-    has_noun = lower in lists.DETERMINERS and place + 1 < tokens.count and not line.is_stop(place + 1)
+    while tokens.at(index) in _OPENING:
+        index += 1
+    lower = tokens.at(index)
+    has_noun = lower in lists.DETERMINERS and index + 1 < tokens.count and not line.is_stop(index + 1)
     if lower in ANAPHORS and not has_noun:
-        return _anaphor(line, place), place + 1
+        return _anaphor(line, index), index + 1
     if lower in _NONE or not lower:
         return None
     is_definite = lower in lists.DETERMINERS
-    first = place + 1 if is_definite else place
-    # Its words go on to the next name, verb or word that is in no noun phrase.
+    first = index + 1 if is_definite else index
+    # The phrase extends to the next name, verb or word that cannot be in a noun phrase.
     mention, last = None, first
     while last < tokens.count and last - first < _MAX_LENGTH:
-        named = line.starting.get(last)
-        if named is not None:
+        name = line.starting.get(last)
+        if name is not None:
             if mention is not None:
                 break
-            mention, last = named, named.last
+            mention, last = name, name.last
         elif line.is_stop(last) or (last > first and _is_finite(line, last)):
             break
         else:
@@ -170,22 +170,22 @@ def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
     if phrase is None:
         return None
     if mention is None and tokens.at(last) == "of":
-        longer = _one_behind(line, last + 1)
-        if longer is not None and not longer[0].anaphor:
-            return _joined(line, phrase, longer[0]), longer[1]
+        complement = _one_behind(line, last + 1)
+        if complement is not None and not complement[0].anaphor:
+            return _joined(line, phrase, complement[0]), complement[1]
     while tokens.at(last) in _CLOSING:
         last += 1
     return phrase, last
 
 
-def _anaphor(line: Line, place: int) -> Phrase:
+def _anaphor(line: Line, index: int) -> Phrase:
     tokens = line.tokens
-    start, end = tokens.start[place], tokens.end[place]
-    return Phrase(place, place + 1, start, end, tokens.word[place], "", 0.9, None, tokens.lower[place])
+    start, end = tokens.start[index], tokens.end[index]
+    return Phrase(index, index + 1, start, end, tokens.word[index], "", 0.9, None, tokens.lower[index])
 
 
 def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_definite: bool) -> Phrase | None:
-    """Return what some words name: the name among them, or the common noun they end in."""
+    """Return the phrase of words, by the name among them or the common noun at their end; None if they form none."""
     tokens = line.tokens
     if last <= first:
         return None
@@ -194,7 +194,7 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
         mention = mention if mention.confidence > _ACRONYM or tokens.lower[first] in lists.FRESH else None
     if mention is not None:
         is_code = tokens.word[mention.first][0] == "`"
-        # A word behind a name may belong to no other name: `the auth.ts file`, `Postgres 15`.
+        # A class noun or a number after a name adds nothing to it: `the auth.ts file`, `Postgres 15`.
         behind = tokens.lower[mention.last : last]
         if is_code or all(word in lists.CLASS_NOUNS or word[0].isdigit() or word == mention.type for word in behind):
             return replace(phrase_of(mention), first=first, last=last)
@@ -227,20 +227,20 @@ def _joined(line: Line, head: Phrase, tail: Phrase) -> Phrase:
 
 
 def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
-    """Read the noun phrase or list that ends before a word; give where it begins, with its determiner."""
-    found: list[Phrase] = []
+    """Read the noun phrase or list that ends before `end`; also return the index of its begin, determiner included."""
+    phrases: list[Phrase] = []
     begin = end
-    while len(found) < _MAX_ITEMS:
-        read = _one_before(line, end)
-        if read is None:
+    while len(phrases) < _MAX_ITEMS:
+        parsed = _one_before(line, end)
+        if parsed is None:
             break
-        phrase, start = read
+        phrase, start = parsed
         joint = line.tokens.at(start - 1)
-        # One more subject, or the end of another clause?
+        # Is this another item of the subject, or the end of another clause?
         is_object = phrase.anaphor in ("it", "them", "him", "us", "me")
-        if found and (is_object or not (joint in _BEFORE_LIST or joint in lists.CONJUNCTIONS)):
+        if phrases and (is_object or not (joint in _BEFORE_LIST or joint in lists.CONJUNCTIONS)):
             break
-        found.insert(0, phrase)
+        phrases.insert(0, phrase)
         begin = start
         if joint in ("or", "nor"):
             return [], begin
@@ -248,15 +248,15 @@ def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
             break
         if joint in ("and", "&"):
             end = start - 2 if line.tokens.at(start - 2) == "," else start - 1
-        elif joint == "," and len(found) > 1:
+        elif joint == "," and len(phrases) > 1:
             end = start - 1
         else:
             break
-    return found, begin
+    return phrases, begin
 
 
 def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
-    """Read the noun phrase that ends before a word."""
+    """Read the noun phrase that ends before `end`; also return the index of its begin."""
     tokens = line.tokens
     while tokens.at(end - 1) in _CLOSING or tokens.at(end - 1) in ("both", "all"):
         end -= 1
@@ -268,16 +268,16 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
         return _anaphor(line, end - 1), end - 1
     mention, first = None, end
     while first > 0 and end - first < _MAX_LENGTH:
-        named = line.ending.get(first)
-        if named is None:
+        name = line.ending.get(first)
+        if name is None:
             if line.is_stop(first - 1) or (first < end and _is_verb(line, first - 1)):
                 break
             first -= 1
             continue
         if mention is not None:
             break
-        mention, first = named, named.first
-        if named.type != "concept" or named.confidence > _ACRONYM:
+        mention, first = name, name.first
+        if name.type != "concept" or name.confidence > _ACRONYM:
             break
     is_definite = tokens.at(first - 1) in lists.DETERMINERS
     start = first - 1 if is_definite else first
@@ -289,7 +289,7 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
         return None
     if before not in lists.PREPOSITIONS or before == "because":
         return phrase, start
-    # It belongs to the noun before its preposition: `the owner of billing`, `the tests in auth.ts`.
+    # After a preposition, it belongs to the noun before: `the owner of billing`, `the tests in auth.ts`.
     head = _one_before(line, start - 1)
     if head is None or head[0].anaphor:
         return None

@@ -23,25 +23,25 @@ from commonplace.text.words import entries
 MOVES: Final = {
     ("person", "place"): "LIVES_IN",
     ("person", "organization"): "WORKS_FOR",
-    **{(each, "place"): "LOCATED_IN" for each in ("organization", "project", "event", "tool", "concept")},
-    **{(each, "file"): "PART_OF" for each in ("file", "concept")},
-    **{(each, "tool"): "USES" for each in ("organization", "person", "project", "concept", "file")},
+    **{(kind, "place"): "LOCATED_IN" for kind in ("organization", "project", "event", "tool", "concept")},
+    **{(kind, "file"): "PART_OF" for kind in ("file", "concept")},
+    **{(kind, "tool"): "USES" for kind in ("organization", "person", "project", "concept", "file")},
 }
-"""What `X moved (from Z) to Y`, `X switched to Y` says, by what X and Y are."""
+"""Relation of `X moved (from Z) to Y` or `X switched to Y`, by the types of X and Y."""
 
 MOVING: Final = frozenset({"move", "switch", "migrate", "transition", "change", "convert"})
 
 
 LIKING: Final = frozenset("prefer like love enjoy favor favour".split())
-"""What is liked may be anything, so `deciding` reads it."""
+"""Verbs of liking. Their object may be anything, so `decisions` reads them."""
 
 
 class Rule(NamedTuple):
     """One line of the table.
 
     Attributes:
-        is_reversed: the relation leads from the words after the verb to those before it.
-        before, behind: the types that fit there; empty is any, `thing` any but a person.
+        is_reversed: the phrase after the verb is the source of the relation.
+        before, behind: entity types allowed for X and for Y of the table; empty is any, `thing` any but a person.
     """
 
     relation: str
@@ -54,7 +54,7 @@ class Rule(NamedTuple):
 
 
 Key = tuple[str, str, tuple[str, ...]]
-"""A verb, "active", "passive" or "be", and the words behind it."""
+"""Lemma of a verb, its voice ("active", "passive" or "be"), and the words after it."""
 
 
 def _rules() -> dict[Key, list[Rule]]:
@@ -64,14 +64,14 @@ def _rules() -> dict[Key, list[Rule]]:
         if not line.startswith(" "):
             relation = line.strip()
             continue
-        said, _, rest = line.partition("[")
+        way, _, rest = line.partition("[")
         types, _, flags = rest.partition("]")
-        marks = flags + said.partition("!")[2]
-        first, verb, *behind = said.split()
+        marks = flags + way.partition("!")[2]
+        first, verb, *behind = way.split()
         assert behind.pop() in "XY"
         before, after = (frozenset(part.replace("_", "").split("/")) - {""} for part in (types or "_ _").split())
         rule = Rule(relation, first == "Y", before, after, "!" in flags, "end" in marks, "once" in marks)
-        # `uses` is looked up by its verb; `is written in` by `write` in the passive, `is part of` by `be`.
+        # Keys: the verb of `uses`; passive `write` of `is written in`; `be` of `is part of`.
         key: Key
         if verb not in ("is", "was"):
             key = FORMS[verb][0].lemma, "active", tuple(behind)
@@ -96,14 +96,14 @@ _RANGE: Final = lazy_pattern(r"\b(?:to|until|till|through)\b|\d\s?[–—]|\d{4}
 
 
 class Validity(NamedTuple):
-    """When a fact holds: seconds since the epoch, half-open, None unknown or open."""
+    """When a fact holds, in seconds since the epoch, half-open; None is unknown or open."""
 
     since: float | None = None
     until: float | None = None
 
 
 def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Mention | None:
-    """Return the date that belongs to a verb: the first behind it in its clause, else the last before its subject."""
+    """Return the date of a verb: the first after it in its clause, else the last before its subject."""
     behind = next((date for date in dates if verb <= date.start < end), None)
     if behind is not None:
         return behind
@@ -115,7 +115,7 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
 
     Args:
         at: the time of the text.
-        is_event: the verb says how the fact began or ended: `joined`, `left`.
+        is_event: the verb states the begin or end of the fact: `joined`, `left`.
         is_end: the fact ends.
         is_past: the verb is in the past tense.
     """
@@ -123,17 +123,17 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
         return Validity()
     since = date.since if isfinite(date.since) else None
     until = date.until if isfinite(date.until) else None
-    said = _first_word(date)
-    # `from January` alone says since when; `from January to March` says until when, too.
-    is_range = said in _BETWEEN and (said != "from" or _RANGE.search(date.text) is not None)
+    first = _first_word(date)
+    # `from January` alone gives a begin; `from January to March` also gives an end.
+    is_range = first in _BETWEEN and (first != "from" or _RANGE.search(date.text) is not None)
     if since is not None and until is not None and is_range and not is_event and until > since:
         return Validity(since, until)
     if since is None:
-        return Validity(None, until) if said in _UNTIL else Validity()
+        return Validity(None, until) if first in _UNTIL else Validity()
     if is_end:
         return Validity(None, since)
     is_now = until is not None and since <= at < until
-    if said in _SINCE or is_event or (is_past and not is_now):
+    if first in _SINCE or is_event or (is_past and not is_now):
         return Validity(since, None)
     return Validity(since, None) if since > at else Validity()
 
@@ -143,16 +143,16 @@ def _first_word(date: Mention) -> str:
 
 
 _TOUCHY: Final = frozenset({"USES", "RELATED_TO", "PREFERS"})
-"""What is said by these may be of health, money or access; where somebody lives and works is not."""
+"""Relations that may concern health, money or access; where somebody lives and works does not."""
 _MAX_FACT_LENGTH: Final = 320
 _WEAK: Final = 0.7
-"""A name under this confidence may turn out to be what a fact needs."""
+"""Confidence below which a name may be coerced to a type that a relation requires."""
 _COERCED_SURE: Final = 0.6
 _COERCED: Final = ("person", "organization", "place", "project", "tool", "event")
 
 
 _ANYBODY: Final = frozenset("a an some one such his her its their your 's ’s".split())
-"""Before `company` or `brother` these mean that the next sentence is about another one."""
+"""Words before `company` or `brother` that leave open which one is meant."""
 _OWNERS: Final = {"my": "i", "his": "he", "her": "she", "their": "they"}
 
 
@@ -161,13 +161,13 @@ class Statement:
     """A relation between two phrases of a sentence.
 
     Attributes:
-        verb: the place of the word that says it; the date is looked for around it.
-        end: the word behind all that belongs to it.
-        is_former: it was so once, which does not say whether it still is.
-        is_ever: it has been so at some time; only a date shows that it still is.
-        source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
-        aspect, doubt: as those of a `Claim`.
-        successor: what takes the place of a target that is gone.
+        verb: index of the word that states it; its date is searched around it.
+        end: index of the word after the statement.
+        is_former: it held once, and may or may not still hold.
+        is_ever: it has held at some time; only a date shows that it still does.
+        source_types, target_types: required entity types; empty for any, `thing` for any but a person.
+        aspect, doubt: as in a `Claim`.
+        successor: what replaces a target that is gone.
     """
 
     source: Phrase
@@ -191,20 +191,20 @@ class Statement:
 
 
 def stated(group: VerbGroup, source: Phrase, target: Phrase, relation: str, end: int = 0, **details: Any) -> Statement:
-    """Return what a verb states of two phrases, in its tense; `details` are fields of a `Statement`."""
+    """Return the statement of a verb about two phrases, with its tense; `details` are fields of `Statement`."""
     tense: dict[str, Any] = {"is_end": group.is_end, "is_past": group.is_past, "is_future": group.is_future}
     return Statement(source, target, relation, group.verb, end, **tense | details)
 
 
 def _when(statement: Statement, date: Mention | None, at: float) -> tuple[Validity, bool]:
     """Return when a statement holds by its date, and whether it only held once."""
-    # A date may say until when something was: `until May`, `from 2015 to 2019`.
+    # A date may state the end of a former fact: `until May`, `from 2015 to 2019`.
     first = "" if date is None else _first_word(date)
     is_former = (statement.is_former or (statement.is_ever and date is None)) and first not in _UNTIL | _BETWEEN
     if not is_former or statement.is_event:
-        how = {"is_event": statement.is_event, "is_end": statement.is_end, "is_past": statement.is_past}
-        return validity(date, at=at, **how), is_former
-    # `lived` says neither how it began nor how it ended.
+        tense = {"is_event": statement.is_event, "is_end": statement.is_end, "is_past": statement.is_past}
+        return validity(date, at=at, **tense), is_former
+    # `lived` states neither a begin nor an end.
     valid = validity(date, at=at, is_event=False, is_end=False, is_past=True)
     if date is not None and valid.since is not None and first not in _SINCE and isfinite(date.until):
         valid = Validity(valid.since, min(date.until, at)) if valid.since < at else Validity()
@@ -212,7 +212,7 @@ def _when(statement: Statement, date: Mention | None, at: float) -> tuple[Validi
 
 
 def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> str | None:
-    """Return the type of a phrase if it is among the wanted ones, or may become one of them; else None."""
+    """Return the type of a phrase if it is in `wanted`, or a type in `wanted` that the phrase may take; else None."""
     type_ = entities.type_of(phrase)
     if not type_:
         return None
@@ -226,7 +226,7 @@ def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> 
 
 
 class Settler:
-    """Makes claims of the statements of one sentence."""
+    """Turns the statements of one sentence into claims."""
 
     def __init__(self, entities: Entities, line: Line, dates: Sequence[Date], at: float) -> None:
         self.entities = entities
@@ -235,30 +235,30 @@ class Settler:
         self._at = at
 
     def settle(self, statement: Statement, *, is_reported: bool = False) -> Claim | None:
-        """Return the claim, or None if it is not known who is meant, or what has not happened has no date."""
+        """Return the claim, None if an end is unknown, or if it is about the future and has no date."""
         tokens = self.line.tokens
-        said = tokens.text[tokens.start[0] : tokens.end[-1]]
+        sentence = tokens.text[tokens.start[0] : tokens.end[-1]]
         is_common = statement.source.type == "person" and not (statement.source.mention or statement.source.anaphor)
         if is_common and statement.relation == "LIVES_IN" and not statement.doubt:
-            is_change = statement.is_event or PATTERNS["change"].search(said) is not None
+            is_change = statement.is_event or PATTERNS["change"].search(sentence) is not None
             if not is_change or " " in statement.source.name:
-                statement = replace(statement, doubt=UNMARKED)  # of two brothers both may be meant
+                statement = replace(statement, doubt=UNMARKED)  # either of two brothers may be meant
         source_type = fitting_type(self.entities, statement.source, statement.source_types)
         target_type = fitting_type(self.entities, statement.target, statement.target_types)
         if source_type is None or target_type is None:
             return None
-        mine, theirs = (
-            None if self._is_anybody(each) else self._owned(each) for each in (statement.source, statement.target)
+        source_phrase, target_phrase = (
+            None if self._is_anybody(end) else self._owned(end) for end in (statement.source, statement.target)
         )
-        if mine is None or theirs is None:
+        if source_phrase is None or target_phrase is None:
             return None
-        statement = replace(statement, source=mine, target=theirs)
+        statement = replace(statement, source=source_phrase, target=target_phrase)
         stop = tokens.end[min(statement.end, tokens.count) - 1]
         subject = min(statement.source.start, statement.target.start)
         dates = self._dates
-        if statement.aspect:  # a day may be the value itself
-            own = statement.target
-            dates = [each for each in dates if each.end <= own.start or own.end <= each.start]
+        if statement.aspect:  # a date may be the value itself
+            value = statement.target
+            dates = [day for day in dates if day.end <= value.start or value.end <= day.start]
         date = nearest(dates, subject, tokens.start[statement.verb], stop)
         if statement.is_future and date is None:
             return None
@@ -266,18 +266,18 @@ class Settler:
         target = self.entities.place_of(statement.target, type_=statement.new_type)
         if source is None or target is None or source == target:
             return None
-        sure = statement.confidence
-        for phrase, place, type_ in ((statement.source, source, source_type), (statement.target, target, target_type)):
+        certainty = statement.confidence
+        for phrase, index, type_ in ((statement.source, source, source_type), (statement.target, target, target_type)):
             if phrase.mention is not None and phrase.confidence < _WEAK and type_ != phrase.type:
-                self.entities.retype(place, type_)
-            # The fact itself says what it is of.
+                self.entities.retype(index, type_)
+            # The fact itself is evidence for a coerced type.
             is_coerced = phrase.type and type_ != phrase.type
-            sure = min(sure, max(phrase.confidence, _COERCED_SURE) if is_coerced else phrase.confidence)
+            certainty = min(certainty, max(phrase.confidence, _COERCED_SURE) if is_coerced else phrase.confidence)
         valid, is_former = _when(statement, date, self._at)
-        # What is to begin is not so yet, which no word of change need say.
+        # A fact that begins in the future is a change, even without a word of change.
         is_unsettled = statement.doubt != UNMARKED or valid.since is None or valid.since <= self._at
         doubt = statement.doubt if is_unsettled else ""
-        if statement.relation in _TOUCHY and is_sensitive(f"{said} {statement.aspect} {statement.target.name}"):
+        if statement.relation in _TOUCHY and is_sensitive(f"{sentence} {statement.aspect} {statement.target.name}"):
             doubt = SENSITIVE
         return Claim(
             source,
@@ -288,51 +288,51 @@ class Settler:
             valid.since,
             valid.until,
             statement.is_end,
-            round(min(sure, HEARSAY) if is_reported else sure, 2),
+            round(min(certainty, HEARSAY) if is_reported else certainty, 2),
             is_former,
             statement.aspect,
             doubt,
         )
 
     def ended_at(self, subject: int, verb: int) -> float | None:
-        """Return when something is said to have been left, None if no date tells it."""
+        """Return when something was left, by the date of the verb; None without a date."""
         tokens = self.line.tokens
         date = nearest(self._dates, subject, tokens.start[verb], tokens.end[-1])
         return validity(date, at=self._at, is_event=True, is_end=True, is_past=False).until
 
     def _is_anybody(self, phrase: Phrase) -> bool:
-        """Return whether a phrase means somebody or some organization that its words do not tell from others."""
+        """Return whether a phrase means a person or an organization that its words do not identify."""
         if phrase.mention is not None or phrase.anaphor or phrase.type not in ("person", "organization"):
             return False
         before = self.line.tokens.at(phrase.first - 1)
         return before in _ANYBODY or (phrase.type == "person" and before == "our")
 
     def _owned(self, phrase: Phrase) -> Phrase | None:
-        """Return a thing of somebody under its owner's name, None if nobody knows whose it is; all else as it is.
+        """Return a possession named after its owner, None if the owner is unknown; return any other phrase unchanged.
 
-        `Our house` is the house of which everybody here speaks.
+        `Our house` stays `house`: it is the one that everybody in the text means.
         """
         tokens, first = self.line.tokens, phrase.first
         if phrase.mention is not None or phrase.anaphor or "'s " in phrase.name:
             return phrase
         before = tokens.at(first - 1)
         if before in ("'s", "’s"):
-            of = next(iter(read_before(self.line, first - 1)[0][-1:]), None)
-            owner = None if of is None else self._owned(of)
-            named = None if owner is None else self.entities.place_of(owner) if owner.mention or owner.anaphor else -1
+            holder = next(iter(read_before(self.line, first - 1)[0][-1:]), None)
+            owner = None if holder is None else self._owned(holder)
+            index = None if owner is None else self.entities.place_of(owner) if owner.mention or owner.anaphor else -1
         elif before in _OWNERS:
             start = tokens.start[first - 1]
             owner = Phrase(first - 1, first - 1, start, start, before, "", 0.9, None, _OWNERS[before])
-            named = self.entities.place_of(owner)
+            index = self.entities.place_of(owner)
         else:
             return phrase
-        if owner is None or named is None:
+        if owner is None or index is None:
             return None
-        name = owner.name if named < 0 else self.entities.name_of(named)
+        name = owner.name if index < 0 else self.entities.name_of(index)
         return replace(phrase, name=f"{name}'s {phrase.name}")
 
     def _fact(self, statement: Statement, source: int, target: int) -> str:
-        """Return the sentence, or as much of a long one as says it, with names for its pronouns."""
+        """Return the sentence, or the stating part of a long one, with its pronouns replaced by names."""
         tokens, text = self.line.tokens, self.line.tokens.text
         start, end = tokens.start[0], tokens.end[-1]
         if end - start > _MAX_FACT_LENGTH:
@@ -340,12 +340,12 @@ class Settler:
             end = min(max(statement.source.end, statement.target.end), start + _MAX_FACT_LENGTH)
         pieces: list[str] = []
         ends = sorted(((statement.source, source), (statement.target, target)), key=lambda pair: pair[0].start)
-        for phrase, place in ends:
+        for phrase, index in ends:
             if phrase.anaphor and phrase.anaphor not in SPEAKERS | {USER} and start <= phrase.start < phrase.end <= end:
-                pieces += (text[start : phrase.start], self.entities.name_of(place))
+                pieces += (text[start : phrase.start], self.entities.name_of(index))
                 start = phrase.end
-        said = " ".join("".join((*pieces, text[start:end])).split())
-        by = next((place for phrase, place in ends if phrase.anaphor in SPEAKERS), None)
-        if by is None or self.entities.name_of(by) in (THE_USER, TEAM) or said.startswith(self.entities.name_of(by)):
-            return said
-        return f"{self.entities.name_of(by)}: {said}"
+        fact = " ".join("".join((*pieces, text[start:end])).split())
+        by = next((index for phrase, index in ends if phrase.anaphor in SPEAKERS), None)
+        if by is None or self.entities.name_of(by) in (THE_USER, TEAM) or fact.startswith(self.entities.name_of(by)):
+            return fact
+        return f"{self.entities.name_of(by)}: {fact}"

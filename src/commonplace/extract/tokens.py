@@ -27,9 +27,9 @@ _TAILS: Final = frozenset("s re ve ll m d t".split())
 
 
 class Tokens:
-    """The words of one sentence: as written, in small letters with plain apostrophes, and their places.
+    """The words of one sentence, as written and in lower case with plain apostrophes, with their character offsets.
 
-    `lower[i]` is without the full stop of an abbreviation, but with that of an initial. `at` gives "" beyond the ends.
+    `lower[i]` omits the full stop of an abbreviation, but has that of an initial. `at` returns "" beyond the ends.
     """
 
     __slots__ = ("count", "end", "lower", "start", "text", "word")
@@ -41,43 +41,43 @@ class Tokens:
         self.start: list[int] = []
         self.end: list[int] = []
         for match in _TOKEN.finditer(text, begin, stop):
-            word, place = match.group(), match.start()
-            if word == "." and self.word and self.end[-1] == place:
+            word, offset = match.group(), match.start()
+            if word == "." and self.word and self.end[-1] == offset:
                 last = self.word[-1]
                 is_initial = len(last) == 1 and last.isupper() and last != "I"
                 # The full stop of an abbreviation or an initial belongs to it.
-                if last.lower() in ABBREVIATIONS or (is_initial and text[place + 1 : place + 3].strip()):
+                if last.lower() in ABBREVIATIONS or (is_initial and text[offset + 1 : offset + 3].strip()):
                     self.word[-1] += "."
                     if len(self.lower[-1]) == 1:
                         self.lower[-1] += "."
                     self.end[-1] += 1
                     continue
             if ("'" not in word and "’" not in word) or len(word) <= 2 or word[0] == "`":
-                self._add(word, place)
+                self._add(word, offset)
                 continue
             plain = word.replace("’", "'")
             head, _, tail = plain.rpartition("'")
             if tail.lower() not in _TAILS or not head:
-                self._add(plain, place)
+                self._add(plain, offset)
                 continue
             # `Mira's`, `we'll` and `doesn't` are two words each.
             cut = len(head) - 1 if tail == "t" and head[-1:] == "n" and len(head) > 1 else len(head)
-            self._add(word[:cut], place)
-            self._add(plain[cut:], place + cut)
+            self._add(word[:cut], offset)
+            self._add(plain[cut:], offset + cut)
         self.count = len(self.word)
 
     def at(self, place: int) -> str:
-        """Return the word at a place in small letters, "" outside the sentence."""
+        """Return the word at an index in lower case, "" outside the sentence."""
         return self.lower[place] if 0 <= place < self.count else ""
 
     def read(self, first: int, last: int) -> str:
-        """Return what is written from one word up to, not including, another, spaces made single."""
+        """Return the text of the words `first` to `last`, exclusive, with single spaces."""
         return " ".join(self.text[self.start[first] : self.end[last - 1]].split())
 
     def any_of(self, words: frozenset[str], first: int, last: int) -> bool:
-        """Return whether one of some words is between two places."""
+        """Return whether one of `words` is between two indexes, the second exclusive."""
         lower: Sequence[str] = self.lower
-        return any(lower[place] in words for place in range(max(first, 0), min(last, self.count)))
+        return any(lower[index] in words for index in range(max(first, 0), min(last, self.count)))
 
     def _add(self, word: str, start: int) -> None:
         lower = word.lower()

@@ -13,11 +13,11 @@ from commonplace.text.words import entries
 
 
 class Form(NamedTuple):
-    """What a word is as a verb.
+    """One reading of a word as a verb form.
 
     Attributes:
-        is_participle: it may be used in the passive.
-        is_past: it may be the past tense by itself.
+        is_participle: it may form the passive.
+        is_past: it may be a past tense without a helper.
         shape: "base", "s", "ed" (past, participle or both) or "ing".
     """
 
@@ -31,7 +31,7 @@ _DOUBLED: Final = frozenset("prefer stem wrap stop plan refer".split())
 
 
 def _forms() -> dict[str, tuple[Form, ...]]:
-    """Read the verbs, each alone, or with its -s, -ing, past and participle if they are irregular."""
+    """Read the verbs: a regular one alone, an irregular one with its -s, -ing, past and participle forms."""
     forms: dict[str, list[Form]] = {}
     for line in entries(Path(__file__).with_name("verbs.txt")):
         lemma, *irregular = line.split()
@@ -52,13 +52,13 @@ def _forms() -> dict[str, tuple[Form, ...]]:
         forms.setdefault(past, []).append(Form(lemma, "ed", is_past=True, is_participle=past == participle))
         if past != participle:
             forms.setdefault(participle, []).append(Form(lemma, "ed", is_participle=True))
-    # As a word by itself `found` is the past of `find`, which states nothing here; `moved back to Oslo` backs nothing.
+    # `found` is mostly the past of `find`, which states nothing here; `back` in `moved back to Oslo` is no verb.
     del forms["found"], forms["back"]
-    return {word: tuple(found) for word, found in forms.items()}
+    return {word: tuple(readings) for word, readings in forms.items()}
 
 
 FORMS: Final = _forms()
-"""What each word may be as a verb."""
+"""The verb forms that a word may be, by word."""
 
 
 _STARTING: Final = frozenset("start starts started begin begins began begun".split())
@@ -73,13 +73,13 @@ class VerbGroup:
     """A verb in its sentence.
 
     Attributes:
-        first: the word where it begins, helpers included; the subject ends before it.
-        verb: the word of the verb itself.
+        first: index of its first word, helpers included; the subject ends before it.
+        verb: index of the verb itself.
         voice: "active", "passive" or "be".
         is_end, is_start: `no longer uses`, `stopped using`; `started using`.
         is_decided: `decided to use`, `are going to use`.
-        is_bare: without any helper, in its plain form, as an order is given.
-        is_reduced: a participle without helper: `the service used by billing`.
+        is_bare: in its base form without a helper, like an imperative.
+        is_reduced: a participle without a helper: `the service used by billing`.
         is_progressive: `is using`.
         is_perfect: `has used`, which may go on.
     """
@@ -102,7 +102,7 @@ class VerbGroup:
 
 
 def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
-    """Read the group around a word that may be a verb, or return None."""
+    """Return the group of a word that may be a verb, None if it is none."""
     lower = tokens.lower[verb]
     if lower in BE and lower not in ("be", "been", "being", "am"):
         return _helped(tokens, VerbGroup(verb, verb, Form("be", "s"), "be", is_past=lower in ("was", "were")))
@@ -111,14 +111,14 @@ def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
         return None
     form = next((form for form in forms if form.is_past), forms[0])
     group = VerbGroup(verb, verb, form, "active", is_past=form.is_past)
-    found = _helped(tokens, group)
-    is_alone = found is not None and found.first == verb
-    if found is None or (is_alone and tokens.at(verb - 1) in DETERMINERS):
+    helped = _helped(tokens, group)
+    is_alone = helped is not None and helped.first == verb
+    if helped is None or (is_alone and tokens.at(verb - 1) in DETERMINERS):
         return None
-    if found.form.shape == "ing" and not found.is_progressive:
+    if helped.form.shape == "ing" and not helped.is_progressive:
         return None
-    is_reduced = form.shape == "ed" and form.is_participle and not (found.is_past and not form.is_past)
-    return replace(found, is_bare=is_alone and form.shape == "base", is_reduced=is_alone and is_reduced)
+    is_reduced = form.shape == "ed" and form.is_participle and not (helped.is_past and not form.is_past)
+    return replace(helped, is_bare=is_alone and form.shape == "base", is_reduced=is_alone and is_reduced)
 
 
 _EFFECTS: Final[dict[str, Mapping[str, Any]]] = {
@@ -128,25 +128,25 @@ _EFFECTS: Final[dict[str, Mapping[str, Any]]] = {
     **{word: {"is_modal": True} for word in MODALS},
     **{word: {"is_future": True} for word in FUTURE},
 }
-"""What each helper says of its verb."""
+"""What a helper says of its verb, as fields of `VerbGroup`."""
 
 
 def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
-    """Add the words before a verb to it, one by one from the right; None if it is no verb with them."""
-    place = group.verb - 1
+    """Extend a group by the words before it, from right to left; return None if they show that it is no verb."""
+    index = group.verb - 1
     is_governed = False
     for _ in range(_MAX_LENGTH):
-        lower, shape = tokens.at(place), group.form.shape
-        is_small = place >= 0 and tokens.word[place].islower()
-        if lower == "longer" and tokens.at(place - 1) == "no":
-            group, place = replace(group, is_end=True), place - 1
+        lower, shape = tokens.at(index), group.form.shape
+        is_small = index >= 0 and tokens.word[index].islower()
+        if lower == "longer" and tokens.at(index - 1) == "no":
+            group, index = replace(group, is_end=True), index - 1
         elif lower == "to" and shape == "base":
-            governed = _governed(tokens, place - 1, group)
+            governed = _governed(tokens, index - 1, group)
             if governed is None:
                 return None
-            (group, place), is_governed = governed, True
+            (group, index), is_governed = governed, True
         elif lower in BE and shape in ("base", "s") and group.voice == "active" and not is_governed:
-            # `is like`, `Mira's use`: behind these no plain form is a verb.
+            # `is like`, `Mira's use`: after these a base form is no verb.
             return None
         elif lower in NEGATIONS:
             group = replace(group, is_negative=not group.is_negative or group.is_end)
@@ -160,8 +160,8 @@ def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
             group = replace(_phase(lower, group), form=Form(group.form.lemma, "s"))
         elif not (lower in ADVERBS or (is_small and lower.endswith("ly") and len(lower) > 4)):
             break
-        place -= 1
-    return replace(group, first=place + 1)
+        index -= 1
+    return replace(group, first=index + 1)
 
 
 def _phase(governor: str, group: VerbGroup) -> VerbGroup:
@@ -170,17 +170,17 @@ def _phase(governor: str, group: VerbGroup) -> VerbGroup:
     return replace(group, is_start=governor in _STARTING, is_past=governor.endswith("ed"))
 
 
-def _governed(tokens: Tokens, place: int, group: VerbGroup) -> tuple[VerbGroup, int] | None:
-    """Read the words before `to` and a verb, `used to`, `going to`, `decided not to`, and the place of the first."""
-    while tokens.at(place) in ADVERBS or tokens.at(place) in NEGATIONS:
-        if tokens.at(place) in NEGATIONS:
+def _governed(tokens: Tokens, index: int, group: VerbGroup) -> tuple[VerbGroup, int] | None:
+    """Read `used to`, `going to` or `decided not to` before a verb; return the group and the index of the first."""
+    while tokens.at(index) in ADVERBS or tokens.at(index) in NEGATIONS:
+        if tokens.at(index) in NEGATIONS:
             group = replace(group, is_negative=True)
-        place -= 1
-    governor = tokens.at(place)
+        index -= 1
+    governor = tokens.at(index)
     if governor == "used":
-        return replace(group, is_end=True, is_past=True), place
+        return replace(group, is_end=True, is_past=True), index
     if governor == "going":
-        return replace(group, is_future=True), place
+        return replace(group, is_future=True), index
     if governor in _DECIDING:
-        return replace(group, is_decided=True, is_past=True), place
-    return (_phase(governor, group), place) if governor in _STARTING | _KEEPING else None
+        return replace(group, is_decided=True, is_past=True), index
+    return (_phase(governor, group), index) if governor in _STARTING | _KEEPING else None

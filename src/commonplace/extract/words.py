@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WORDS: Final = word_lists(Path(__file__).with_name("words.txt"))
 PATTERNS: Final = patterns(Path(__file__).with_name("patterns.txt"))
-"""How sentences say things, read from patterns.txt."""
+"""The named patterns of patterns.txt."""
 globals().update(WORDS)
 
 
@@ -26,10 +26,10 @@ def _all_of(names: str) -> frozenset[str]:
 AUXILIARIES: Final = _all_of("BE HAVE DO MODALS FUTURE")
 _PLAIN: Final = AUXILIARIES | _all_of("PREPOSITIONS CONJUNCTIONS PRONOUNS ADVERBS VERBS DETERMINERS")
 STOPS: Final = _PLAIN | WORDS["STOPS_TOO"]
-"""No noun phrase has one of these inside."""
+"""Words that never occur inside a noun phrase."""
 BREAKERS: Final = (_PLAIN - WORDS["NO_BREAKERS"]) | WORDS["BREAKERS"]
-"""No name has one of these inside, however it is written."""
+"""Words that never occur inside a name, whatever their case."""
 KINDS: Final = {
     word: kind for kind in "file project tool organization place event person".split() for word in WORDS[f"KIND {kind}"]
 }
-"""The type of a thing by the last word of what it is called."""
+"""Entity type by the last word of a common noun phrase."""

@@ -23,7 +23,7 @@ _SPEAKER: Final = lazy_pattern(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,5
 _ASSISTANTS: Final = frozenset({"assistant", "agent", "ai", "bot"})
 """Speakers whose turns are full of common knowledge ("Paris is in France") and of long lists of options."""
 _OURS: Final = frozenset({"person", "organization", "project", "tool", "file", "decision"})
-"""An assistant's claims are kept only if one end has such a type; the others are general knowledge."""
+"""An assistant's claims are kept only if one end has such a type; the rest is general knowledge, kept in its memory."""
 _HUMPS: Final = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAMES: Final = ("name", "title", "full_name", "fullname", "label", "id")
 _MAX_DEPTH: Final = 8

@@ -300,7 +300,7 @@ def shown_attributes(attributes: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FactKey:
-    """Groups the facts that may affect each other; `target` and `aspect` are "" if facts with any value do."""
+    """Groups facts that may affect each other. `target` is "" if any target does; `aspect` is "" without one."""
 
     source: str
     type: str

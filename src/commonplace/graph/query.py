@@ -229,7 +229,7 @@ class GraphReader:
             if end_distances := [near[end] for end in ends.get(id_, (id_,)) if end in near]:
                 distances[id_] = min(end_distances)
                 raised[id_] = score + (1.0 - score) * NEARNESS / (1.0 + min(end_distances))
-        # Equal scores keep the order of the search.
+        # Equal scores keep the order of the search, which scores hits equally where a lower rank must not overtake.
         ids = sorted(raised, key=lambda id_: -raised[id_])[:limit]
         notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
         is_degraded = any(part.is_degraded for part in parts)

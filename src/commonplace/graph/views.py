@@ -134,7 +134,7 @@ class Addition(View):
         ended: facts that ended because of it.
         disputed: facts that are in conflict because of it, its own among them.
         outcome: "unchanged" if the same episode, word for word, was in the graph already.
-        degraded: an outside backend has not received it yet, or does not report its result; see `notices`.
+        degraded: the language model failed, or an outside backend lacks it or reports no result; see `notices`.
     """
 
     episode: EpisodeView | None
@@ -323,7 +323,7 @@ class Community(View):
 
     Attributes:
         uuid: derived from its members; the same members have the same id.
-        name: the name of its member with the most facts.
+        name: that of its member with the most facts.
         entities: its members, those with the most facts first; may be cut.
         size, facts: number of its members, and of the facts between them.
     """
