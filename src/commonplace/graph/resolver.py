@@ -24,7 +24,7 @@ from commonplace.types.graph import Relation
 DISPUTES: Final = uuid.UUID("5b0e2f57-6b0e-5d0c-8a39-2a3f6c0b9d11")
 """Namespace of the UUIDv5 of disputes, named by their oldest fact."""
 MAX_MET: Final = 512
-"""Maximum number of facts compared with one fact, each of: those that hold at its begin, begin next, or have no end."""
+"""Maximum number of facts of each kind compared with one: that hold when it begins, that begin next, without an end."""
 
 
 class KeyFacts:

@@ -166,7 +166,7 @@ class Deletion(View):
 
 
 class _Listed(View, Sequence[Item]):
-    """A view that is also a sequence: that of its second field."""
+    """A view that is also the sequence in its second field."""
 
     __slots__ = ()
 
