@@ -50,20 +50,20 @@ def run(options: LatencyOptions) -> dict[str, Any]:
 
 def _ratios(result: dict[str, Any], baseline: dict[str, Any]) -> dict[str, float]:
     """Return our figure divided by the other's; the first method asked stands for us."""
-    ours = next(iter(result["methods"].values()))
+    measured = next(iter(result["methods"].values()))
     pairs = {
         "build": (result["corpus"].get("build_s", 0.0), baseline.get("build_s", 0.0)),
-        "p50": (ours["p50_ms"], baseline["p50_ms"]),
-        "p95": (ours["p95_ms"], baseline["p95_ms"]),
+        "p50": (measured["p50_ms"], baseline["p50_ms"]),
+        "p95": (measured["p95_ms"], baseline["p95_ms"]),
     }
-    return {name: round(mine / theirs, 2) for name, (mine, theirs) in pairs.items() if mine and theirs}
+    return {name: round(value / base, 2) for name, (value, base) in pairs.items() if value and base}
 
 
 def content_words(question: str) -> list[str]:
     """Return the words of a question as a keyword engine wants them: lower case, no stop words, each once."""
     words = ["".join(filter(str.isalnum, word)).lower() for word in question.split()]
-    kept = [word for word in words if word and word not in STOP_WORDS]
-    return list(dict.fromkeys(kept or [word for word in words if word]))
+    content = [word for word in words if word and word not in STOP_WORDS]
+    return list(dict.fromkeys(content or [word for word in words if word]))
 
 
 def _tantivy(documents: Iterable[Document], questions: Sequence[str], directory: Path) -> dict[str, Any]:

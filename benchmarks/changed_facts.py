@@ -30,12 +30,12 @@ def run(path: Path) -> dict[str, Any]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
             pair = json.loads(line)
             with commonplace.open(Path(directory) / "store", namespace=f"pair-{number}") as book:
-                found = outcome(book, pair)
+                outcomes = outcome(book, pair)
             became.setdefault(pair["verdict"], Counter())["pairs"] += 1
-            became[pair["verdict"]].update(name for name, is_so in found.items() if is_so)
-            ended_wrongly += found["newer ended"] or (found["older ended"] and pair["verdict"] != "overtaken")
+            became[pair["verdict"]].update(name for name, is_so in outcomes.items() if is_so)
+            ended_wrongly += outcomes["newer ended"] or (outcomes["older ended"] and pair["verdict"] != "overtaken")
     counts = ("pairs", "newer first", "marked", "older ended", "asked", "neither")
-    verdicts = {verdict: {name: some[name] for name in counts} for verdict, some in sorted(became.items())}
+    verdicts = {verdict: {name: totals[name] for name in counts} for verdict, totals in sorted(became.items())}
     return {"benchmark": "changed_facts", "machine": describe(), "verdicts": verdicts, "ended_wrongly": ended_wrongly}
 
 
@@ -47,17 +47,17 @@ def outcome(book: Engine, pair: dict[str, str]) -> dict[str, bool]:
     hits = book.recall(pair["question"], limit=5, touch=False).hits
     facts = book.graph.search_edges(f"{pair['old']} {pair['new']}", 50, include_past=True)
     sides = [
-        [each for each in facts if pair[name].lower() in f"{each.source_name} {each.target_name}".lower()]
+        [fact for fact in facts if pair[name].lower() in f"{fact.source_name} {fact.target_name}".lower()]
         for name in ("old", "new")
     ]
-    found = {
+    outcomes = {
         "newer first": bool(hits) and hits[0].owner_id == newer.id,
         "marked": any(hit.owner_id == older.id and hit.superseded_by for hit in hits),
-        "older ended": bool(sides[0]) and all(each.valid_to is not None for each in sides[0]),
-        "newer ended": any(each.valid_to is not None for each in sides[1] if each not in sides[0]),
-        "asked": bool(book.questions()) or any(each.disputed for each in (*sides[0], *sides[1])),
+        "older ended": bool(sides[0]) and all(fact.valid_to is not None for fact in sides[0]),
+        "newer ended": any(fact.valid_to is not None for fact in sides[1] if fact not in sides[0]),
+        "asked": bool(book.questions()) or any(fact.disputed for fact in (*sides[0], *sides[1])),
     }
-    return found | {"neither": not (found["marked"] or found["older ended"] or found["asked"])}
+    return outcomes | {"neither": not (outcomes["marked"] or outcomes["older ended"] or outcomes["asked"])}
 
 
 @click.command()

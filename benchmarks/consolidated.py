@@ -19,7 +19,7 @@ import click
 
 import commonplace
 from benchmarks.output import FILE, embedder_option, json_option, show
-from commonplace.benchmarks.conversations import Outcome, ask_all, figures
+from commonplace.benchmarks.conversations import TurnOutcome, ask_all, figures
 from commonplace.benchmarks.data import FORMATS, Dialogue, read_dialogues
 from commonplace.benchmarks.harness import as_memory, check_methods, describe, open_engine, workspace
 from commonplace.consolidation.cluster import RELATED
@@ -76,13 +76,13 @@ def consolidated(
     now = _remember(directory / BEFORE, dialogue, life, embedder)
     with open_engine(directory / BEFORE, embedder=embedder, now=now) as engine:
         ask(BEFORE, engine)
-    done = {}
-    for way, agents in WAYS.items():
-        shutil.copytree(directory / BEFORE, directory / way)
-        with open_engine(directory / way, embedder=embedder, now=now) as engine:
-            done[way] = _run(engine, agents)
-            ask(way, engine)
-    return done
+    changes = {}
+    for strategy, agents in WAYS.items():
+        shutil.copytree(directory / BEFORE, directory / strategy)
+        with open_engine(directory / strategy, embedder=embedder, now=now) as engine:
+            changes[strategy] = _run(engine, agents)
+            ask(strategy, engine)
+    return changes
 
 
 def _remember(directory: Path, dialogue: Dialogue, life: Life, embedder: str | None) -> float:
@@ -94,20 +94,20 @@ def _remember(directory: Path, dialogue: Dialogue, life: Life, embedder: str | N
     with commonplace.open(directory, embedder=embedder, clock=lambda: clock[0]) as engine:
         for at, pairs in groupby(sorted(timed, key=itemgetter(0)), key=itemgetter(0)):
             clock[0] = at
-            said = [turn for _, turn in pairs]
+            turns = [turn for _, turn in pairs]
             if life.recalls:
-                for turn in said:
+                for turn in turns:
                     engine.recall(turn.text)
-            engine.remember_many([as_memory(turn) for turn in said])
+            engine.remember_many([as_memory(turn) for turn in turns])
     return clock[0] + life.days * DAY_S
 
 
 def _run(engine: Engine, agents: tuple[Agent, ...]) -> Counter[str]:
     """Let agents run without a limit, and count what came of it."""
     results = engine.consolidate(agents, rate_limit=0).results
-    merged = [each for each in results["merge"] if isinstance(each, MergeResult) and each.success]
-    promoted = [each for each in results["promote"] if isinstance(each, PromotionResult) and each.success]
-    sources = sum(len(each.source_ids) for each in merged)
+    merged = [result for result in results["merge"] if isinstance(result, MergeResult) and result.success]
+    promoted = [result for result in results["promote"] if isinstance(result, PromotionResult) and result.success]
+    sources = sum(len(result.source_ids) for result in merged)
     return Counter(
         archived=engine.memory_counts().archived - sources,
         merged=sources,
@@ -127,8 +127,8 @@ def run(
 ) -> dict[str, Any]:
     """Return the JSON form of what is found before and after, by method, and of what the agents did."""
     chosen = check_methods(methods)
-    after: dict[str, dict[Method, list[Outcome]]] = {}
-    done: dict[str, Counter[str]] = {way: Counter() for way in WAYS}
+    after: dict[str, dict[Method, list[TurnOutcome]]] = {}
+    changes: dict[str, Counter[str]] = {strategy: Counter() for strategy in WAYS}
     for dialogue in islice(read_dialogues(file, form), limit_conversations):
         questions = [question for question in dialogue.questions if question.turns or question.sessions]
         session_of = {turn.id: turn.session for turn in dialogue.turns}
@@ -138,15 +138,15 @@ def run(
             ask_all(outcomes, engine, questions, session_of)  # noqa: B023 - called before the next conversation
 
         with workspace(None) as directory:
-            for way, counts in consolidated(directory, dialogue, life, embedder, ask).items():
-                done[way].update(counts)
+            for strategy, counts in consolidated(directory, dialogue, life, embedder, ask).items():
+                changes[strategy].update(counts)
     return {
         "machine": describe(),
         "days_later": life.days,
         "recalling": life.recalls,
-        "done": {way: dict(counts) for way, counts in done.items()},
+        "done": {strategy: dict(counts) for strategy, counts in changes.items()},
         "recall": {
-            step: {method: figures(found) for method, found in outcomes.items()} for step, outcomes in after.items()
+            step: {method: figures(answers) for method, answers in outcomes.items()} for step, outcomes in after.items()
         },
     }
 

@@ -52,14 +52,14 @@ _REVIEWS: Final = 3
 
 def fill(directory: Path, count: int, seed: int, embedder: str | None, progress: Progress | None = None) -> None:
     """Remember so many made memories in a new store, over the 120 days before `END`."""
-    made = _memories(count, seed)
+    memories = _memories(count, seed)
     size = max(1, -(-count // _PARTS))
     begins = range(0, count, size)
     clock = [END]
     with commonplace.open(directory, embedder=embedder, clock=lambda: clock[0]) as engine:
         for part, begin in enumerate(begins, start=1):
             clock[0] = END - _DAYS * DAY_S * (1 - part / len(begins))
-            engine.remember_many(made[begin : begin + size])
+            engine.remember_many(memories[begin : begin + size])
             if progress is not None:
                 progress("remembering", min(count, begin + size), count)
         for number in range(0, count, _REVIEWED):
@@ -74,7 +74,7 @@ def looked(directory: Path, embedder: str | None) -> dict[str, dict[str, float |
     """
     figures: dict[str, dict[str, float | int]] = {}
     with open_engine(directory, embedder=embedder, now=END) as engine:
-        for name in (each for each in AGENTS if each != "merge"):
+        for name in (agent for agent in AGENTS if agent != "merge"):
             figures[name] = _looked(agent_of(name, engine, RunOptions(dry_run=True)))
     return figures
 
@@ -84,9 +84,9 @@ def lived(directory: Path, embedder: str | None, progress: Progress | None = Non
     with open_engine(directory, embedder=embedder, now=END) as engine:
         dry, _ = _timed(partial(engine.consolidate, dry_run=True, rate_limit=0))
         figures: dict[str, dict[str, float | int]] = {}
-        for place, name in enumerate(AGENTS):
+        for index, name in enumerate(AGENTS):
             if progress is not None:
-                progress(f"running {name}", place, len(AGENTS))
+                progress(f"running {name}", index, len(AGENTS))
             seconds, report = _timed(partial(engine.consolidate, [name], rate_limit=0))
             figures[name] = {
                 "results": len(report.results[name]),
@@ -118,28 +118,28 @@ def _looked(agent: ConsolidationAgent[Any]) -> dict[str, float | int]:
 
 def _memories(count: int, seed: int) -> list[dict[str, Any]]:
     draw = random.Random(seed)  # noqa: S311 - made memories
-    weights = [1 / (place + 1) for place in range(_NAMES)]
-    made: list[dict[str, Any]] = []
+    weights = [1 / (index + 1) for index in range(_NAMES)]
+    memories: list[dict[str, Any]] = []
     for number, document in enumerate(texts(count, seed)):
         words = document.text.split()
         if number % _AGAIN == _AGAIN - 1:
-            words = [word for place, word in enumerate(made[-1]["content"].split()) if place % 5]
-        made.append(
+            words = [word for index, word in enumerate(memories[-1]["content"].split()) if index % 5]
+        memories.append(
             {
                 "id": str(number),
                 "content": " ".join(words),
                 "tier": "medium",
-                "entities": [f"Name {each}" for each in draw.choices(range(_NAMES), weights, k=2)],
+                "entities": [f"Name {name}" for name in draw.choices(range(_NAMES), weights, k=2)],
                 "tags": [f"tag-{draw.randrange(_TAGS)}"],
             }
         )
-    return made
+    return memories
 
 
 def _timed(call: Callable[[], _T]) -> tuple[float, _T]:
     begun = time.perf_counter()
-    found = call()
-    return time.perf_counter() - begun, found
+    result = call()
+    return time.perf_counter() - begun, result
 
 
 LARGEST_SCORE: Final = 5.0
@@ -193,7 +193,7 @@ def cosines_of(embedder: Embedder, pairs: Sequence[Pair]) -> NDArray[np.float32]
     texts = sorted({text for pair in pairs for text in (pair.first, pair.second)})
     rows = quantise(embedder.embed([TokenizedText(text, tokenize(text)) for text in texts]))
     vectors = restore([row.tobytes() for row in rows])
-    places = {text: place for place, text in enumerate(texts)}
+    places = {text: index for index, text in enumerate(texts)}
     first = vectors[[places[pair.first] for pair in pairs]]
     second = vectors[[places[pair.second] for pair in pairs]]
     cosines: NDArray[np.float32] = np.einsum("nd,nd->n", first, second)
@@ -224,14 +224,14 @@ def read_judged(directory: Path) -> Judged:
     ids = {memory.get("id") for memory in memories}
     related: dict[Ends, bool] = {}
     for number, value in _lines(directory / PAIRS):
-        one, other, is_related = value.get("a"), value.get("b"), value.get("related")
-        is_pair = isinstance(one, str) and isinstance(other, str) and one != other and {one, other} <= ids
+        left, right, is_related = value.get("a"), value.get("b"), value.get("related")
+        is_pair = isinstance(left, str) and isinstance(right, str) and left != right and {left, right} <= ids
         if not is_pair or not isinstance(is_related, bool):
             raise UsageError(
                 f"{directory / PAIRS}, line {number} is no pair of the memories",
                 remedy='give JSON lines {"a": id, "b": id, "related": true or false}',
             )
-        related[_sorted(str(one), str(other))] = is_related
+        related[_sorted(str(left), str(right))] = is_related
     return Judged(memories, related)
 
 
@@ -245,7 +245,7 @@ def judge_links(judged: Judged, embedder: str | None = None) -> dict[str, Any]:
         begun = time.perf_counter()
         items = agent.scan()
         scan_s = time.perf_counter() - begun
-        found = {_sorted(each.from_memory_id, each.to_memory_id): each for each in _results(agent, items)}
+        links = {_sorted(link.from_memory_id, link.to_memory_id): link for link in _results(agent, items)}
     least = ConfidenceConfig().log_threshold
     return {
         "memories": len(judged.memories),
@@ -253,9 +253,9 @@ def judge_links(judged: Judged, embedder: str | None = None) -> dict[str, Any]:
         "related": sum(judged.related.values()),
         "scan_s": round(scan_s, 3),
         "decisions": {
-            "link": _links_counted(found, judged.related),
+            "link": _links_counted(links, judged.related),
             "link_unasked": _links_counted(
-                [pair for pair, each in found.items() if each.confidence >= least], judged.related
+                [pair for pair, link in links.items() if link.confidence >= least], judged.related
             ),
         },
     }
@@ -271,10 +271,10 @@ def _results(agent: Any, items: Collection[str]) -> Iterator[RelationResult]:
 
 def _links_counted(chosen: Collection[Ends], related: Mapping[Ends, bool]) -> dict[str, float]:
     """Return precision and recall of the pairs that were chosen; neither where none of them was judged."""
-    known = [related[pair] for pair in chosen if pair in related]
-    counted: dict[str, float] = {"pairs": len(chosen), "judged": len(known)}
-    if known:
-        counted |= {"precision": sum(known) / len(known), "recall": sum(known) / max(1, sum(related.values()))}
+    verdicts = [related[pair] for pair in chosen if pair in related]
+    counted: dict[str, float] = {"pairs": len(chosen), "judged": len(verdicts)}
+    if verdicts:
+        counted |= {"precision": sum(verdicts) / len(verdicts), "recall": sum(verdicts) / max(1, sum(related.values()))}
     return counted
 
 
@@ -293,8 +293,8 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, value
 
 
-def _sorted(one: str, other: str) -> Ends:
-    return (one, other) if one < other else (other, one)
+def _sorted(left: str, right: str) -> Ends:
+    return (left, right) if left < right else (right, left)
 
 
 SAME: Final = 0.8
@@ -388,9 +388,9 @@ def _counted(chosen: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[str
 
 
 def _is_disputed(pair: Pair) -> bool:
-    from commonplace.consolidation.text_merge import Source, merge
+    from commonplace.consolidation.text_merge import MergeSource, merge
 
-    return bool(merge([Source("first", pair.first, _NOON), Source("second", pair.second, _NOON)]).conflicts)
+    return bool(merge([MergeSource("first", pair.first, _NOON), MergeSource("second", pair.second, _NOON)]).conflicts)
 
 
 @click.command()

@@ -79,15 +79,15 @@ def run(options: ExtractionOptions, progress: Progress | None = None) -> dict[st
     if options.format not in FORMATS:
         raise UsageError(f"format {options.format!r} is unknown", remedy=f"use one of {', '.join(FORMATS)}")
     sentences = list(FORMATS[options.format](options.file))
-    tallies = {way: (Tally(), Tally()) for way in WAYS}
+    tallies = {reading: (Tally(), Tally()) for reading in WAYS}
     times: list[float] = []
     for number, marked in enumerate(sentences):
         begin = time.perf_counter()
-        found = extract(marked.text, at=WRITTEN_AT)
+        extraction = extract(marked.text, at=WRITTEN_AT)
         times.append((time.perf_counter() - begin) * 1000)
-        for way, (entities, relations) in tallies.items():
-            compare_entities(marked, found, entities, WAYS[way])
-            compare_relations(marked, found, relations, WAYS[way])
+        for reading, (entities, relations) in tallies.items():
+            compare_entities(marked, extraction, entities, WAYS[reading])
+            compare_relations(marked, extraction, relations, WAYS[reading])
         if progress is not None:
             progress("extracting", number + 1, len(sentences))
     return {
@@ -95,8 +95,8 @@ def run(options: ExtractionOptions, progress: Progress | None = None) -> dict[st
         "machine": describe(),
         "sentences": len(sentences),
         **{
-            way: {"entities": entities.figures(), "relations": relations.figures()}
-            for way, (entities, relations) in tallies.items()
+            reading: {"entities": entities.figures(), "relations": relations.figures()}
+            for reading, (entities, relations) in tallies.items()
         },
         "time": latency(times),
     }
@@ -107,77 +107,77 @@ class Tally:
 
     def __init__(self) -> None:
         self.marked: Counter[str] = Counter()
-        self.found: Counter[str] = Counter()
+        self.extracted: Counter[str] = Counter()
         self.right: Counter[str] = Counter()
-        self.met: Counter[str] = Counter()
+        self.recalled: Counter[str] = Counter()
 
     def figures(self) -> dict[str, dict[str, float]]:
         """Return precision, recall and F1 of every type, and of `all` that can be wrong, which `other` cannot."""
-        types = sorted(self.marked.keys() | self.found.keys())
+        types = sorted(self.marked.keys() | self.extracted.keys())
         rows = {type_: self._row([type_]) for type_ in types}
         return {**rows, "all": self._row([type_ for type_ in types if type_ != OTHER])}
 
     def _row(self, types: Sequence[str]) -> dict[str, float]:
-        marked, found = sum(self.marked[type_] for type_ in types), sum(self.found[type_] for type_ in types)
-        precision = sum(self.right[type_] for type_ in types) / found if found else 0.0
-        recall = sum(self.met[type_] for type_ in types) / marked if marked else 0.0
+        marked, extracted = sum(self.marked[type_] for type_ in types), sum(self.extracted[type_] for type_ in types)
+        precision = sum(self.right[type_] for type_ in types) / extracted if extracted else 0.0
+        recall = sum(self.recalled[type_] for type_ in types) / marked if marked else 0.0
         both = precision + recall
         return {
             "marked": marked,
-            "found": found,
+            "found": extracted,
             "precision": precision,
             "recall": recall,
             "f1": 2 * precision * recall / both if both else 0.0,
         }
 
 
-def compare_entities(marked: Marked, found: Extraction, tally: Tally, readings: Readings) -> None:
+def compare_entities(marked: Marked, extraction: Extraction, tally: Tally, readings: Readings) -> None:
     """Count the names of one sentence.
 
     Marked as `other` are dates, amounts and all the rest, which may be of any type here; they count as found where
     anything of ours, dates too, has that name, and what of ours has another type than the three is not held against it.
     """
-    ours = {(name, entity.type) for entity in found.entities for name in forms(marked.text, entity.spans)}
-    names = {name for name, _ in ours} | {folded(date.text) for date in found.dates}
+    extracted = {(name, entity.type) for entity in extraction.entities for name in forms(marked.text, entity.spans)}
+    names = {name for name, _ in extracted} | {folded(date.text) for date in extraction.dates}
     right: set[Name] = set()
     for name, type_ in marked.entities:
         read = readings(name)
-        met = {(one, type_) for one in read if (one, type_) in ours}
-        is_met = bool(met) or (type_ == OTHER and not names.isdisjoint(read))
-        right |= met
+        recalled = {(key, type_) for key in read if (key, type_) in extracted}
+        is_recalled = bool(recalled) or (type_ == OTHER and not names.isdisjoint(read))
+        right |= recalled
         tally.marked[type_] += 1
-        tally.met[type_] += is_met
+        tally.recalled[type_] += is_recalled
         if type_ == OTHER:
-            tally.found[type_] += is_met
-            tally.right[type_] += is_met
-    for one in ours:
-        if one[1] in _JUDGED:
-            tally.found[one[1]] += 1
-            tally.right[one[1]] += one in right
+            tally.extracted[type_] += is_recalled
+            tally.right[type_] += is_recalled
+    for key in extracted:
+        if key[1] in _JUDGED:
+            tally.extracted[key[1]] += 1
+            tally.right[key[1]] += key in right
 
 
-def compare_relations(marked: Marked, found: Extraction, tally: Tally, readings: Readings) -> None:
+def compare_relations(marked: Marked, extraction: Extraction, tally: Tally, readings: Readings) -> None:
     """Count the relations of one sentence, but no claims of types that the file has not, nor inside one marked name."""
     facts = {
         fact: {(left, fact[1], right) for left in readings(fact[0]) for right in readings(fact[2])}
         for fact in marked.relations
     }
     whole = [readings(name) for name, _ in marked.entities]
-    met: set[Fact] = set()
-    for source, target, type_ in {(claim.source, claim.target, claim.type) for claim in found.claims}:
+    recalled: set[Fact] = set()
+    for source, target, type_ in {(claim.source, claim.target, claim.type) for claim in extraction.claims}:
         if type_ not in _KNOWN:
             continue
-        lefts, rights = (forms(marked.text, found.entities[place].spans) for place in (source, target))
-        said = {(left, type_, right) for left in lefts for right in rights}
-        fitting = {fact for fact, read in facts.items() if said & read}
+        lefts, rights = (forms(marked.text, extraction.entities[index].spans) for index in (source, target))
+        stated = {(left, type_, right) for left in lefts for right in rights}
+        fitting = {fact for fact, read in facts.items() if stated & read}
         if not fitting and any(lefts & read and rights & read for read in whole):
             continue
-        tally.found[type_] += 1
+        tally.extracted[type_] += 1
         tally.right[type_] += bool(fitting)
-        met |= fitting
+        recalled |= fitting
     for fact in marked.relations:
         tally.marked[fact[1]] += 1
-        tally.met[fact[1]] += fact in met
+        tally.recalled[fact[1]] += fact in recalled
 
 
 def exactly(name: str) -> frozenset[str]:
@@ -195,8 +195,8 @@ def by_part(name: str) -> frozenset[str]:
 
 def forms(text: str, spans: Sequence[tuple[int, int]]) -> set[str]:
     """Return the names that a text has for an entity, pronouns and common nouns left out."""
-    said = {text[start:end] for start, end in spans}
-    return {folded(name) for name in said if any(char.isupper() or char.isdigit() for char in name)}
+    texts = {text[start:end] for start, end in spans}
+    return {folded(name) for name in texts if any(char.isupper() or char.isdigit() for char in name)}
 
 
 def folded(name: str) -> str:

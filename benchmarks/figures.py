@@ -27,7 +27,7 @@ _CELLS: Final = ("what", "contract", "aim", "measured", "contract_reached", "aim
 """What is below each column in the rows of a result."""
 _SIGNS: Final = {"<": operator.lt, ">": operator.gt, "≥": operator.ge, "≤": operator.le}
 
-Told = Mapping[str, Any]
+Output = Mapping[str, Any]
 """The JSON form of what one benchmark measured."""
 
 
@@ -52,7 +52,7 @@ class Figure:
         is_smaller: measured at a smaller size than what is asked for speaks of, which it therefore cannot reach.
     """
 
-    what: str
+    name: str
     unit: str
     parts: tuple[str, ...]
     read: Callable[..., float]
@@ -157,10 +157,10 @@ def run(options: FigureOptions, progress: Progress | None = None) -> dict[str, A
     begun = datetime.now(UTC)
     measured: dict[str, Any] = {}
     missing: dict[str, str] = {}
-    wanted = parts(options, sets)
-    for number, part in enumerate(wanted):
+    planned = parts(options, sets)
+    for number, part in enumerate(planned):
         if progress is not None:
-            progress(f"measuring {part.name}", number, len(wanted))
+            progress(f"measuring {part.name}", number, len(planned))
         if part.why_not:
             missing[part.name] = part.why_not
             continue
@@ -187,32 +187,32 @@ def run(options: FigureOptions, progress: Progress | None = None) -> dict[str, A
 
 def labelled_sets(data: Sequence[Path]) -> dict[str, Path]:
     """Return the directories in the BEIR layout among these and in them, by name; the first of a name counts."""
-    found: dict[str, Path] = {}
+    sets: dict[str, Path] = {}
     for directory in data:
-        for each in (directory, *sorted(path for path in directory.iterdir() if path.is_dir())):
-            if all((each / name).is_file() for name in _OF_A_SET):
-                found.setdefault(each.name, each)
-    return found
+        for folder in (directory, *sorted(path for path in directory.iterdir() if path.is_dir())):
+            if all((folder / name).is_file() for name in _OF_A_SET):
+                sets.setdefault(folder.name, folder)
+    return sets
 
 
 def parts(options: FigureOptions, sets: Mapping[str, Path]) -> list[Part]:
     """Return the benchmarks to run, in order."""
     sizes = SIZES[options.size]
     seed = ("--seed", str(options.seed))
-    found = [_latency(passages, sizes, seed) for passages in searched(sizes)]
+    plan = [_latency(passages, sizes, seed) for passages in searched(sizes)]
     memories, calls = ("--memories", str(sizes.memories)), ("--calls", str(sizes.calls))
-    found.append(_of_clone("memories", (*memories, *calls, *seed, "--json")))
-    each = ("--searches", str(sizes.searches), "--calls", str(min(sizes.calls, MAX_CALLS)))
-    found.append(Part("mcp", ("mcp", *memories, *each, *seed)))
+    plan.append(_of_clone("memories", (*memories, *calls, *seed, "--json")))
+    counts = ("--searches", str(sizes.searches), "--calls", str(min(sizes.calls, MAX_CALLS)))
+    plan.append(Part("mcp", ("mcp", *memories, *counts, *seed)))
     numbers = map(str, (sizes.entities, sizes.relations, sizes.calls, options.seed))
-    found.append(_of_clone("graph", tuple(numbers), "made_graph"))
-    found += _everyday_parts(options)
-    found += [_conversations_part(form, options) for form in _CONVERSATIONS]
+    plan.append(_of_clone("graph", tuple(numbers), "made_graph"))
+    plan += _everyday_parts(options)
+    plan += [_conversations_part(form, options) for form in _CONVERSATIONS]
     for name, directory in sets.items():
         corpus, queries, qrels = (str(directory / file) for file in _OF_A_SET)
-        given = ("--corpus", corpus, "--queries", queries, "--qrels", qrels)
-        found.append(Part(f"retrieval {name}", ("retrieval", *given)))
-    return found
+        files = ("--corpus", corpus, "--queries", queries, "--qrels", qrels)
+        plan.append(Part(f"retrieval {name}", ("retrieval", *files)))
+    return plan
 
 
 def _of_clone(name: str, arguments: tuple[str, ...], module: str = "") -> Part:
@@ -235,11 +235,11 @@ def _everyday_parts(options: FigureOptions) -> list[Part]:
     memories, questions, among = (_file(options.data, name) for name in _EVERYDAY)
     if memories is None or questions is None:
         return [Part(name, why_not=_NAME_DATA) for name in (ALONE, AMONG)]
-    given = ("recall", str(memories), str(questions))
+    command = ("recall", str(memories), str(questions))
     beside = Part(AMONG, why_not=_NAME_DATA if among is None else _NOT_QUICK)
     if among is not None and options.size != "quick":
-        beside = Part(AMONG, (*given, "--among", str(among)))
-    return [Part(ALONE, given), beside]
+        beside = Part(AMONG, (*command, "--among", str(among)))
+    return [Part(ALONE, command), beside]
 
 
 def _conversations_part(form: str, options: FigureOptions) -> Part:
@@ -253,15 +253,15 @@ def _conversations_part(form: str, options: FigureOptions) -> Part:
 
 def _file(data: Sequence[Path], name: str) -> Path | None:
     """Return the first file in these directories whose path ends so."""
-    found = (path for directory in data for path in sorted(directory.rglob(name)))
-    return next(found, None)
+    files = (path for directory in data for path in sorted(directory.rglob(name)))
+    return next(files, None)
 
 
 def _measured(part: Part) -> dict[str, Any]:
     """Return the JSON form of what a benchmark measured in a process of its own; a ValueError says why it failed."""
     is_of_clone = part.arguments[0] == "-m"
     command = [*part.arguments] if is_of_clone else ["-m", "commonplace", "benchmark", *part.arguments, "--json"]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *command],
         cwd=_CLONE if is_of_clone else None,
         capture_output=True,
@@ -269,10 +269,10 @@ def _measured(part: Part) -> dict[str, Any]:
         timeout=TIMEOUT_S,
         check=False,
     )
-    if done.returncode != 0:
-        raise ValueError(_complaint(done.stderr))
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    if process.returncode != 0:
+        raise ValueError(_complaint(process.stderr))
+    output: dict[str, Any] = json.loads(process.stdout)
+    return output
 
 
 def _complaint(stderr: str) -> str:
@@ -295,28 +295,28 @@ def row(figure: Figure, measured: Mapping[str, Any], missing: Mapping[str, str])
             why_not = f"this system does not tell {error.args[0]}"
     bounds = {"contract": figure.contract, "aim": figure.aim}
     return {
-        "what": figure.what,
-        **{name: _asked(bound, figure.unit) for name, bound in bounds.items()},
+        "what": figure.name,
+        **{name: _asked(goal, figure.unit) for name, goal in bounds.items()},
         "measured": f"not measured: {why_not}" if value is None else _shown(value, figure.unit),
-        **{f"{name}_reached": _reached(figure, bound, value) for name, bound in bounds.items()},
+        **{f"{name}_reached": _reached(figure, goal, value) for name, goal in bounds.items()},
         "value": value if value is None else round(value, 4),
         "unit": "" if value is None else figure.unit,
     }
 
 
-def _asked(bound: Bound | None, unit: str) -> str:
-    if bound is None:
+def _asked(goal: Bound | None, unit: str) -> str:
+    if goal is None:
         return "–"
-    shown = f"{bound.value:g}" if not unit else _shown(bound.value, unit).removeprefix("+")
-    return f"{bound.sign} {shown}"
+    text = f"{goal.value:g}" if not unit else _shown(goal.value, unit).removeprefix("+")
+    return f"{goal.sign} {text}"
 
 
-def _reached(figure: Figure, bound: Bound | None, value: float | None) -> str:
-    if bound is None or value is None:
+def _reached(figure: Figure, goal: Bound | None, value: float | None) -> str:
+    if goal is None or value is None:
         return "–"
     if figure.is_smaller:
         return "smaller size"
-    return "yes" if bound.is_met(value) else "no"
+    return "yes" if goal.is_met(value) else "no"
 
 
 def _shown(value: float, unit: str) -> str:
@@ -333,7 +333,7 @@ def _shown(value: float, unit: str) -> str:
 def sheet(result: Mapping[str, Any]) -> Sheet:
     """Return the table of figures to reach, as it is shown."""
     title = f"Figures to reach, measured on {result['date']} in {result['minutes']:g} minutes, size {result['size']}"
-    return Sheet(title, COLUMNS, tuple(tuple(each[name] for name in _CELLS) for each in result["rows"]))
+    return Sheet(title, COLUMNS, tuple(tuple(cells[name] for name in _CELLS) for cells in result["rows"]))
 
 
 def figures(sizes: Sizes, sets: Sequence[str]) -> Iterator[Figure]:
@@ -363,10 +363,10 @@ def _building(sizes: Sizes) -> Iterator[Figure]:
     yield Figure(f"store and index, {of}", "MB", part, _disk, Bound("<", 500), None, is_smaller)
     yield Figure("the same, against the text", "×", part, size, None, Bound("<", 3), is_smaller)
     for passages in searched(sizes):
-        what, read = f"search p95, {passages:,} passages", _at("methods", "two-stage", "p95_ms")
+        label, read = f"search p95, {passages:,} passages", _at("methods", "two-stage", "p95_ms")
         contract = Bound("<", 150) if passages == documents else None
         aim = _SEARCH.get(passages, _SEARCH[ASKED.passages[0]])
-        yield Figure(what, "ms", (f"latency {passages}",), read, contract, aim, passages not in _SEARCH)
+        yield Figure(label, "ms", (f"latency {passages}",), read, contract, aim, passages not in _SEARCH)
 
 
 def _serving(sizes: Sizes) -> Iterator[Figure]:
@@ -375,17 +375,17 @@ def _serving(sizes: Sizes) -> Iterator[Figure]:
     recall, store = _at("recall", "p95_ms"), _at("store", "p95_ms")
     yield Figure(f"recall p95, {of}", "ms", part, recall, Bound("<", 100), Bound("<", 25), is_smaller)
     yield Figure(f"store p95, durable, {of}", "ms", part, store, Bound("<", 50), Bound("<", 40), is_smaller)
-    what = f"graph, depth 2, {sizes.entities:,} nodes, {sizes.relations:,} edges, p95"
+    label = f"graph, depth 2, {sizes.entities:,} nodes, {sizes.relations:,} edges, p95"
     is_small_graph = sizes.relations < ASKED.relations
-    yield Figure(what, "ms", ("graph",), _around, Bound("<", 200), Bound("<", 10), is_small_graph)
-    what, part = f"resident, MCP process, {of}, after {sizes.searches:,} searches", ("mcp",)
-    resident, own = (_at("memory", "after_searches", f"{name}_bytes") for name in ("resident", "anonymous"))
-    yield Figure(what, "MB", part, lambda told: resident(told) / MEGABYTE, Bound("<", 50), Bound("<", 50), is_smaller)
-    yield Figure("of which the process's own, anonymous", "MB", part, lambda told: own(told) / MEGABYTE)
+    yield Figure(label, "ms", ("graph",), _around, Bound("<", 200), Bound("<", 10), is_small_graph)
+    label, part = f"resident, MCP process, {of}, after {sizes.searches:,} searches", ("mcp",)
+    resident, private = (_at("memory", "after_searches", f"{name}_bytes") for name in ("resident", "anonymous"))
+    yield Figure(label, "MB", part, lambda out: resident(out) / MEGABYTE, Bound("<", 50), Bound("<", 50), is_smaller)
+    yield Figure("of which the process's own, anonymous", "MB", part, lambda out: private(out) / MEGABYTE)
     start, first = Bound("<", 150), _at("start", "first_search_ms")
     yield Figure("MCP process, start to first answer", "ms", part, first, None, start, is_smaller)
-    what, part = "library, start of the process to first answer", (f"latency {sizes.passages[0]}",)
-    yield Figure(what, "ms", part, _at("process", "first_answer_ms"), None, start, is_smaller)
+    label, part = "library, start of the process to first answer", (f"latency {sizes.passages[0]}",)
+    yield Figure(label, "ms", part, _at("process", "first_answer_ms"), None, start, is_smaller)
 
 
 def _everyday() -> Iterator[Figure]:
@@ -403,8 +403,8 @@ def _everyday() -> Iterator[Figure]:
 
 
 def _conversations() -> Iterator[Figure]:
-    for part, what, name, least in _CONVERSATION_AIMS:
-        yield Figure(what, "", (part,), _at("methods", "two-stage", name), aim=Bound("≥", least))
+    for part, label, name, least in _CONVERSATION_AIMS:
+        yield Figure(label, "", (part,), _at("methods", "two-stage", name), aim=Bound("≥", least))
     # The short turns of LoCoMo weigh little beside their vectors.
     for part, of, aim in (("longmemeval", "LongMemEval", Bound("<", 5)), ("locomo", "LoCoMo", None)):
         size = _at("corpus", "size_to_text")
@@ -422,9 +422,9 @@ def _labelled(name: str) -> Iterator[Figure]:
     yield Figure(f"recall@10 on {name}", "share", part, _at("methods", "two-stage", "recall@10"), Bound(">", 0.7))
 
 
-def _at(*path: str) -> Callable[[Told], float]:
-    def read(told: Told) -> float:
-        value: Any = told
+def _at(*path: str) -> Callable[[Output], float]:
+    def read(output: Output) -> float:
+        value: Any = output
         for name in path:
             value = value[name]
         return float(value)
@@ -432,30 +432,30 @@ def _at(*path: str) -> Callable[[Told], float]:
     return read
 
 
-def _disk(told: Told) -> float:
-    return float(told["corpus"]["store_bytes"] + told["corpus"]["index_bytes"]) / MEGABYTE
+def _disk(output: Output) -> float:
+    return float(output["corpus"]["store_bytes"] + output["corpus"]["index_bytes"]) / MEGABYTE
 
 
-def _around(told: Told) -> float:
+def _around(output: Output) -> float:
     """Return the worst p95 of any entity, of the ends of facts, and of the greatest hubs."""
-    return max(float(row["p95_ms"]) for where, row in told["neighbourhood"].items() if where.endswith(_NEAR))
+    return max(float(row["p95_ms"]) for start, row in output["neighbourhood"].items() if start.endswith(_NEAR))
 
 
-def _newest(told: Told) -> float:
-    row = told["styles"]["update"]
+def _newest(output: Output) -> float:
+    row = output["styles"]["update"]
     return float(row["newest_first"]) / max(1.0, float(row["with_overtaken"]))
 
 
-def _gain(told: Told, over: tuple[str, ...] = ("bm25", "semantic")) -> float:
+def _gain(output: Output, over: tuple[str, ...] = ("bm25", "semantic")) -> float:
     """Return by how many percent the two-stage method is better than the best of others."""
-    found = {method: float(row["ndcg@10"]) for method, row in told["methods"].items()}
-    best = max(found[method] for method in over)
-    return 100.0 * (found["two-stage"] / best - 1.0) if best else 0.0
+    values = {method: float(row["ndcg@10"]) for method, row in output["methods"].items()}
+    best = max(values[method] for method in over)
+    return 100.0 * (values["two-stage"] / best - 1.0) if best else 0.0
 
 
-def _gain_over_bm25(told: Told) -> float:
-    return _gain(told, ("bm25",))
+def _gain_over_bm25(output: Output) -> float:
+    return _gain(output, ("bm25",))
 
 
-def _mean_gain(*told: Told) -> float:
-    return mean([_gain_over_bm25(each) for each in told])
+def _mean_gain(*outputs: Output) -> float:
+    return mean([_gain_over_bm25(output) for output in outputs])

@@ -85,21 +85,21 @@ def run(options: GraphOptions, progress: Progress | None = None) -> dict[str, An
     with workspace(options.keep) as directory:
         directory.mkdir(parents=True, exist_ok=True)
         begun = time.perf_counter()
-        made = write_graph(directory / "store.db", options.entities, options.relations, options.seed, progress)
+        graph = write_graph(directory / "store.db", options.entities, options.relations, options.seed, progress)
         large = {
             "entities": options.entities,
             "relations": options.relations,
-            "most_facts": made.most_facts(),
+            "most_facts": graph.most_facts(),
             "made_s": round(time.perf_counter() - begun, 1),
             "store_bytes": size_bytes(directory),
         }
-        starts = made.starts(options.calls, options.seed)
+        starts = graph.starts(options.calls, options.seed)
         around = probed(
             "graph_probe", [str(directory.absolute()), "default", options.embedder or ""], _look_around(starts)
         )
-        baselines = _baselines(directory / "store.db", made, starts)
+        baselines = _baselines(directory / "store.db", graph, starts)
         small = _fill(directory, options, progress)
-        asked = probed(
+        searched = probed(
             "graph_probe", [str(directory.absolute()), FACTS, options.embedder or ""], _add_and_search(options)
         )
         commits = bare_commits(directory.parent / f"{directory.name}.bare.db", options.calls)
@@ -109,16 +109,16 @@ def run(options: GraphOptions, progress: Progress | None = None) -> dict[str, An
         "embedder": small.pop("embedder"),
         "graph": large,
         "neighbourhood": {
-            where: {"entities": int(median(around["sizes"][where])), **latency(times)}
-            for where, times in around["times"].items()
+            start: {"entities": int(median(around["sizes"][start])), **latency(times)}
+            for start, times in around["times"].items()
         },
         "baselines": baselines,
         "facts": small,
         "calls": {
-            **{where: latency(times) for where, times in asked["times"].items()},
+            **{start: latency(times) for start, times in searched["times"].items()},
             "bare_commit": latency(commits),
         },
-        "memory": {**around["memory"], **asked["memory"]},
+        "memory": {**around["memory"], **searched["memory"]},
     }
 
 
@@ -126,17 +126,17 @@ def _look_around(starts: dict[str, list[str]]) -> Iterator[Sequence[Any]]:
     yield "neighbourhood", "first", starts["entity"][0], DEPTH, LIMIT
     yield "memory", "large graph, first answer"
     for limit in (LIMIT, LARGE_LIMIT):
-        for where, ids in starts.items():
-            yield from (("neighbourhood", f"{where}, {limit}", id_, DEPTH, limit) for id_ in ids)
+        for start, ids in starts.items():
+            yield from (("neighbourhood", f"{start}, {limit}", id_, DEPTH, limit) for id_ in ids)
         yield "memory", f"large graph, after those of {limit}"
 
 
 def _add_and_search(options: GraphOptions) -> Iterator[Sequence[Any]]:
     fresh = made_sentences(options.seed + 2)
-    known = made_sentences(options.seed)
-    yield "search_edges", "first search", next(known)
+    sentences = made_sentences(options.seed)
+    yield "search_edges", "first search", next(sentences)
     yield "memory", "small graph, first search"
-    for sentence in islice(known, options.calls):
+    for sentence in islice(sentences, options.calls):
         yield "search_edges", "search_edges", sentence
         yield "search_entities", "search_entities", " ".join(sentence.split()[:2])
     for _ in range(options.calls):
@@ -162,9 +162,9 @@ def _fill(directory: Path, options: GraphOptions, progress: Progress | None) -> 
         }
 
 
-def _baselines(path: Path, made: MadeGraph, starts: dict[str, list[str]]) -> dict[str, Any]:
+def _baselines(path: Path, graph: MadeGraph, starts: dict[str, list[str]]) -> dict[str, Any]:
     """Return how long it takes to reach as many ids by one statement of SQL, and in dictionaries that hold all."""
-    beside = made.beside()
+    beside = graph.beside()
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
 
         def by_sql(start: str) -> object:
@@ -172,7 +172,7 @@ def _baselines(path: Path, made: MadeGraph, starts: dict[str, list[str]]) -> dic
 
         means: dict[str, Callable[[str], object]] = {"sql": by_sql, "dict": lambda start: nearest(beside, start, LIMIT)}
         return {
-            name: {where: latency([_ms(reach, id_) for id_ in ids]) for where, ids in starts.items()}
+            name: {category: latency([_ms(reach, id_) for id_ in ids]) for category, ids in starts.items()}
             for name, reach in means.items()
         }
 
@@ -182,7 +182,7 @@ def nearest(beside: Mapping[str, Sequence[str]], start: str, limit: int) -> list
     reached = {start: 0}
     rim = [start]
     for distance in range(1, DEPTH + 1):
-        rim = [id_ for each in rim for id_ in beside.get(each, ()) if reached.setdefault(id_, distance) == distance]
+        rim = [id_ for node in rim for id_ in beside.get(node, ()) if reached.setdefault(id_, distance) == distance]
         rim = list(dict.fromkeys(rim))
     return sorted(reached, key=lambda id_: (reached[id_], id_))[:limit]
 
@@ -196,17 +196,17 @@ def _ms(reach: Callable[[str], object], start: str) -> float:
 def made_sentences(seed: int) -> Iterator[str]:
     """Yield sentences that each say a fact: of people and firms, of people and cities, of files."""
     draw = random.Random(seed)  # noqa: S311 - nothing secret is made
-    given, surnames, cities = (sorted(words) for words in (FIRST_NAMES, SURNAMES, CITIES))
+    first_names, surnames, cities = (sorted(words) for words in (FIRST_NAMES, SURNAMES, CITIES))
     while True:
-        person = f"{draw.choice(given)} {draw.choice(surnames)}".title()
+        person = f"{draw.choice(first_names)} {draw.choice(surnames)}".title()
         kind = draw.random()
         if kind < 0.3:
             yield f"{person} works for {draw.choice(surnames).title()} Labs."
         elif kind < 0.5:
             yield f"{person} lives in {draw.choice(cities).title()}."
         else:
-            one, other = draw.sample(range(2_000), 2)
-            yield f"module_{one}.py depends on module_{other}.py."
+            source, target = draw.sample(range(2_000), 2)
+            yield f"module_{source}.py depends on module_{target}.py."
 
 
 @click.command()

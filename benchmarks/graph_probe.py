@@ -26,16 +26,16 @@ def main(arguments: list[str]) -> None:
         from commonplace.benchmarks.harness import memory_of
 
         for line in sys.stdin:
-            call, where, *given = json.loads(line)
+            call, start, *values = json.loads(line)
             if call == "memory":
-                memory[where] = memory_of(os.getpid())
+                memory[start] = memory_of(os.getpid())
                 continue
             method = getattr(book.graph, call)
             begun = time.perf_counter()
-            found = method(*given)
-            times.setdefault(where, []).append((time.perf_counter() - begun) * 1000)
+            result = method(*values)
+            times.setdefault(start, []).append((time.perf_counter() - begun) * 1000)
             if call == "neighbourhood":
-                sizes.setdefault(where, []).append(len(found.entities))
+                sizes.setdefault(start, []).append(len(result.entities))
     sys.stdout.write(json.dumps({"times": times, "sizes": sizes, "memory": memory}) + "\n")
 
 

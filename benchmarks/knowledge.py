@@ -69,12 +69,12 @@ def run(options: KnowledgeOptions, progress: Progress | None = None) -> dict[str
     maps = [_map(document.text) for document in documents]
     questions = make_queries(sample(documents, 500, options.seed), options.queries, options.seed + 1)
     with workspace(options.keep) as directory, open_engine(directory, embedder=options.embedder) as engine:
-        indexing = {name: _timed(engine.knowledge, each) for name, each in _rounds(maps).items()}
+        indexing = {name: _timed(engine.knowledge, batch) for name, batch in _rounds(maps).items()}
         embedder = engine.index_status().embedder
         retrieval = {"store_vectors": _retrieve(engine.knowledge, questions, progress)}
-        own = engine.knowledge_service(embedder="hashing" if not embedder.startswith("hashing") else "static")
-        indexing["another_embedder"] = _timed(own, maps)
-        retrieval["own_vectors"] = _retrieve(own, questions, progress)
+        service = engine.knowledge_service(embedder="hashing" if not embedder.startswith("hashing") else "static")
+        indexing["another_embedder"] = _timed(service, maps)
+        retrieval["own_vectors"] = _retrieve(service, questions, progress)
         return {
             "benchmark": "knowledge",
             "machine": describe(),
@@ -100,7 +100,7 @@ def _texts(options: KnowledgeOptions) -> Iterator[Document]:
 def _map(text: str) -> dict[str, str]:
     words = text.split()
     share = -(-len(words) // len(KEYS))
-    return {key: " ".join(words[place * share : (place + 1) * share]) for place, key in enumerate(KEYS)}
+    return {key: " ".join(words[index * share : (index + 1) * share]) for index, key in enumerate(KEYS)}
 
 
 def _rounds(maps: Sequence[Mapping[str, str]]) -> dict[str, Sequence[Mapping[str, str]]]:

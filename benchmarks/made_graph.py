@@ -40,16 +40,16 @@ class MadeGraph:
 
     def beside(self) -> dict[str, list[str]]:
         """Return the entities beside each, one for each fact."""
-        found: dict[str, list[str]] = {}
+        neighbours: dict[str, list[str]] = {}
         for source, target in self.edges:
-            found.setdefault(self.ids[source], []).append(self.ids[target])
-            found.setdefault(self.ids[target], []).append(self.ids[source])
-        return found
+            neighbours.setdefault(self.ids[source], []).append(self.ids[target])
+            neighbours.setdefault(self.ids[target], []).append(self.ids[source])
+        return neighbours
 
     def hubs(self, count: int) -> list[str]:
         """Return the entities with the most facts."""
         degrees = Counter(end for edge in self.edges for end in edge)
-        return [self.ids[place] for place, _ in sorted(degrees.items(), key=lambda each: (-each[1], each[0]))[:count]]
+        return [self.ids[index] for index, _ in sorted(degrees.items(), key=lambda item: (-item[1], item[0]))[:count]]
 
     def starts(self, calls: int, seed: int) -> dict[str, list[str]]:
         """Return where to look around: at any entity, at the ends of facts, where hubs are often met, and at hubs."""
@@ -69,17 +69,17 @@ def run(entities: int, relations: int, calls: int, seed: int) -> dict[str, Any]:
     """Return how long it takes to look around in a made graph, by where, as many entities far as by default."""
     with workspace(None) as directory:
         directory.mkdir(parents=True)
-        made = write_graph(directory / DATABASE, entities, relations, seed, None)
-        starts = made.starts(calls, seed)
+        graph = write_graph(directory / DATABASE, entities, relations, seed, None)
+        starts = graph.starts(calls, seed)
         times: dict[str, list[float]] = {}
         with open_engine(directory) as engine:
             engine.graph.neighbourhood(starts["entity"][0], DEPTH, LIMIT)
-            for where, ids in starts.items():
+            for start, ids in starts.items():
                 for id_ in ids:
                     begun = time.perf_counter()
                     engine.graph.neighbourhood(id_, DEPTH, LIMIT)
-                    times.setdefault(f"{where}, {LIMIT}", []).append((time.perf_counter() - begun) * 1000)
-    return {"benchmark": "graph", "neighbourhood": {where: latency(each) for where, each in times.items()}}
+                    times.setdefault(f"{start}, {LIMIT}", []).append((time.perf_counter() - begun) * 1000)
+    return {"benchmark": "graph", "neighbourhood": {start: latency(values) for start, values in times.items()}}
 
 
 def write_graph(path: Path, entities: int, relations: int, seed: int, progress: Progress | None) -> MadeGraph:
@@ -105,10 +105,10 @@ def write_graph(path: Path, entities: int, relations: int, seed: int, progress: 
 
 def _write_entities(store: Store, ids: tuple[str, ...], places: range) -> None:
     with store.change_memories("default") as change:
-        for place in places:
-            name, at = f"part {place}x", _BEGAN + place
-            change.graph.put_entity(Entity(ids[place], name, "concept", at, valid_from=at))
-            change.graph.put(Alias(ids[place], name, normal(name), at))
+        for index in places:
+            name, at = f"part {index}x", _BEGAN + index
+            change.graph.put_entity(Entity(ids[index], name, "concept", at, valid_from=at))
+            change.graph.put(Alias(ids[index], name, normal(name), at))
 
 
 def _write_relations(
@@ -116,13 +116,13 @@ def _write_relations(
 ) -> None:
     with store.change_memories("default") as change:
         graph, episode, mentions = change.graph, "", []
-        for place in places:
-            source, target = edges[place]
-            fact, at = f"part {source}x goes with part {target}x", _BEGAN + place
-            if place % _FACTS_OF_AN_EPISODE == 0:
+        for index in places:
+            source, target = edges[index]
+            fact, at = f"part {source}x goes with part {target}x", _BEGAN + index
+            if index % _FACTS_OF_AN_EPISODE == 0:
                 episode = _id(draw)
                 graph.put(Episode(episode, fact, at, at))
-            type_ = RELATION_TYPES[place % len(RELATION_TYPES)]
+            type_ = RELATION_TYPES[index % len(RELATION_TYPES)]
             relation = Relation(_id(draw), ids[source], ids[target], type_, fact, at, valid_from=at)
             graph.put_relation(relation)
             mentions.append(Mention(episode, "relation", relation.id, 0, len(fact)))
@@ -133,9 +133,9 @@ def _id(draw: random.Random) -> str:
     return str(uuid.UUID(int=draw.getrandbits(128), version=4))
 
 
-def _tell(progress: Progress | None, what: str, done: int, of: int) -> None:
+def _tell(progress: Progress | None, stage: str, count: int, total: int) -> None:
     if progress is not None:
-        progress(what, min(done + _BATCH, of), of)
+        progress(stage, min(count + _BATCH, total), total)
 
 
 if __name__ == "__main__":

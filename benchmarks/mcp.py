@@ -67,12 +67,12 @@ def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, A
         UsageError: a number or the directory to keep is wrong.
         CommonplaceError: a server failed.
     """
-    made = texts(options.memories + 2 * options.calls, options.seed)
-    known = list(islice(made, options.memories))
-    fresh = [document.text for document in made]
-    questions = questions_about(known, options.searches, options.seed)
+    documents = texts(options.memories + 2 * options.calls, options.seed)
+    stored = list(islice(documents, options.memories))
+    fresh = [document.text for document in documents]
+    questions = questions_about(stored, options.searches, options.seed)
     with workspace(options.keep) as directory:
-        filled = fill(directory, known, options.embedder, progress)
+        filled = fill(directory, stored, options.embedder, progress)
         with open_engine(directory) as engine:
             # The index is complete before a server is started, and nobody else holds it open later.
             engine.search(questions[0])
@@ -82,7 +82,7 @@ def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, A
             greeting, tools = server.greet(), server.ask("tools/list")["tools"]
             figures = _serve(server, questions, fresh, options, progress)
         with open_engine(directory) as engine:
-            told = _told(greeting, tools, engine.count_tokens)
+            greeting_size = _told(greeting, tools, engine.count_tokens)
         commits = bare_commits(directory.parent / f"{directory.name}.bare.db", options.calls)
     return {
         "benchmark": "mcp",
@@ -90,7 +90,7 @@ def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, A
         "embedder": embedder,
         "memories": filled,
         "start": start,
-        "told": told,
+        "told": greeting_size,
         "tools": figures["tools"],
         "floor": {"ping": figures["ping"], "commit": latency(commits)},
         "memory": figures["memory"],
@@ -105,14 +105,14 @@ def _told(
     The engine's vocabulary has no words for JSON and counts each mark: a model's own makes about half as many tokens.
     """
     whole = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
-    kept = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
-    given = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    offers = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
+    text = json.dumps(offers, ensure_ascii=False, separators=(",", ":"))
     return {
         "tools": len(tools),
         "list_characters": len(whole),
         "list_tokens": count(whole),
-        "given_to_models_characters": len(given),
-        "given_to_models_tokens": count(given),
+        "given_to_models_characters": len(text),
+        "given_to_models_tokens": count(text),
         "instructions_tokens": count(greeting.get("instructions", "")),
     }
 
@@ -173,7 +173,7 @@ def _serve(
         begun = time.perf_counter()
         server.ask("ping")
         pings.append((time.perf_counter() - begun) * 1000)
-    tools = {tool: {"calls": len(each), **latency(each)} for tool, each in times.items()}
+    tools = {tool: {"calls": len(values), **latency(values)} for tool, values in times.items()}
     return {"tools": tools, "memory": memory, "ping": latency(pings)}
 
 
@@ -185,10 +185,10 @@ def _conversation(
         yield "memory_search", {"query": question}
     for text in fresh:
         yield "memory_store", {"content": text, "tier": "medium"}
-    first, rest = stored[:calls], stored[calls:]
+    first, remaining = stored[:calls], stored[calls:]
     by_turn: Mapping[str, Callable[[int], Mapping[str, Any]]] = {
         "memory_get": lambda turn: {"path": f"memory:{first[turn]}"},
-        "memory_link": lambda turn: {"source": first[turn], "target": rest[turn]},
+        "memory_link": lambda turn: {"source": first[turn], "target": remaining[turn]},
         "memory_graph": lambda turn: {"id": first[turn]},
         "memory_context": lambda turn: {"task": questions[turn % len(questions)]},
         "memory_why": lambda turn: {"query": fresh[turn][:200], "id": first[turn]},
@@ -196,7 +196,7 @@ def _conversation(
     for tool, arguments in by_turn.items():
         for turn in range(calls):
             yield tool, arguments(turn)
-    for id_ in rest[:FORGETTINGS]:
+    for id_ in remaining[:FORGETTINGS]:
         yield "memory_forget", {"ids": [id_], "confirm": True}
 
 
@@ -204,13 +204,13 @@ def _soak(
     server: Server, questions: Sequence[str], stored: Sequence[str], calls: int, progress: Progress | None
 ) -> dict[str, dict[str, int]]:
     """Make so many mixed calls; return the memory of the process after the first of them and after all."""
-    memory, made = dict[str, dict[str, int]](), list[str]()
-    for turn, (tool, arguments) in enumerate(_mixed(questions, stored, made, calls), 1):
+    memory, new_ids = dict[str, dict[str, int]](), list[str]()
+    for turn, (tool, arguments) in enumerate(_mixed(questions, stored, new_ids, calls), 1):
         if progress is not None:
             progress("soaking", turn, calls)
         result = server.call(tool, arguments)
         if tool == "memory_store":
-            made.append(result["id"])
+            new_ids.append(result["id"])
         if turn == _SETTLED:
             memory[f"after_{_SETTLED}_of_soak"] = memory_of(server.pid)
     if calls:
@@ -219,18 +219,18 @@ def _soak(
 
 
 def _mixed(
-    questions: Sequence[str], stored: Sequence[str], made: Sequence[str], calls: int
+    questions: Sequence[str], stored: Sequence[str], new_ids: Sequence[str], calls: int
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield so many calls of all tools; whoever makes them adds the ids of what was stored to `made`."""
+    """Yield so many calls of all tools; whoever makes them adds the ids of what was stored to `new_ids`."""
     for turn in range(calls):
-        question, one, last = questions[turn % len(questions)], stored[turn % len(stored)], made[-1] if made else ""
+        question, id_, last = questions[turn % len(questions)], stored[turn % len(stored)], (new_ids or [""])[-1]
         kinds: tuple[tuple[str, Mapping[str, Any]], ...] = (
             ("memory_store", {"content": f"Soak {turn}: {question}", "tier": "medium"}),
-            ("memory_get", {"path": f"memory:{one}"}),
+            ("memory_get", {"path": f"memory:{id_}"}),
             ("memory_context", {"task": question}),
             ("memory_why", {"query": f"Soak {turn - turn % 10}: {question}", "id": last}),
-            ("memory_graph", {"id": one}),
-            ("memory_link", {"source": one, "target": last}),
+            ("memory_graph", {"id": id_}),
+            ("memory_link", {"source": id_, "target": last}),
         )
         if turn % _FORGOTTEN_EVERY == _FORGOTTEN_EVERY - 1:
             yield "memory_forget", {"ids": [last], "confirm": True}

@@ -46,12 +46,12 @@ def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, A
         UsageError: a number or the directory to keep is wrong.
         CommonplaceError: the measured process failed.
     """
-    made = texts(options.memories + options.calls, options.seed)
-    known = list(islice(made, options.memories))
-    fresh = [document.text for document in made]
-    questions = questions_about(known, 2 * options.calls + 1, options.seed)
+    documents = texts(options.memories + options.calls, options.seed)
+    stored = list(islice(documents, options.memories))
+    fresh = [document.text for document in documents]
+    questions = questions_about(stored, 2 * options.calls + 1, options.seed)
     with workspace(options.keep) as directory:
-        filled = fill(directory, known, options.embedder, progress)
+        filled = fill(directory, stored, options.embedder, progress)
         with open_engine(directory) as engine:
             embedder = engine.index_status().embedder
         figures = _measured(directory, options.embedder, fresh, questions)
@@ -77,7 +77,7 @@ def _measured(directory: Path, embedder: str | None, texts: list[str], questions
         ("memory", "first_recall"),
         *(("recall", question) for question in alone),
         ("memory", "recalls"),
-        *(each for both in zip(texts, between, strict=True) for each in zip(("store", "recall"), both, strict=True)),
+        *(item for both in zip(texts, between, strict=True) for item in zip(("store", "recall"), both, strict=True)),
         ("memory", "stores_and_recalls"),
     ]
     figures = probed("memory_probe", [str(directory.absolute()), embedder or ""], requests)

@@ -28,7 +28,7 @@ def probed(module: str, arguments: Sequence[str], requests: Iterable[object]) ->
     Raises:
         CommonplaceError: it failed.
     """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{module}", *arguments],
         cwd=Path(__file__).parents[1],
         input="\n".join(map(json.dumps, requests)),
@@ -37,9 +37,9 @@ def probed(module: str, arguments: Sequence[str], requests: Iterable[object]) ->
         timeout=TIMEOUT_S,
         check=False,
     )
-    if done.returncode != 0:
-        raise CommonplaceError(f"the measured process ended with {done.returncode}: {last_line(done.stderr)}")
-    figures: dict[str, Any] = json.loads(done.stdout)
+    if process.returncode != 0:
+        raise CommonplaceError(f"the measured process ended with {process.returncode}: {last_line(process.stderr)}")
+    figures: dict[str, Any] = json.loads(process.stdout)
     return figures
 
 

@@ -83,17 +83,17 @@ def run(options: PageOptions, progress: Progress | None = None) -> dict[str, Any
     """
     from playwright.sync_api import sync_playwright
 
-    browser = import_module("scripts.fetch_browser").found()  # mypy knows the scripts by bare names
+    browser = import_module("scripts.fetch_browser").find_browser()  # mypy knows the scripts by bare names
     os.environ.pop("COMMONPLACE_TEST_BROWSER", None)  # no setting of a store
     if browser is None:
         raise CommonplaceError("there is no browser", remedy="let `python scripts/fetch_browser.py` fetch one")
     embedder = options.embedder or EMBEDDER
-    known = list(texts(options.memories, options.seed))
+    documents = list(texts(options.memories, options.seed))
     with nullcontext(options.store) if options.store else workspace(options.keep) as directory:
         os.environ["COMMONPLACE_GRAPH_REMEMBER"] = "off"
         filled = {"stored": float(options.memories)}
         if options.store is None:
-            filled = fill(directory, known, embedder, progress)
+            filled = fill(directory, documents, embedder, progress)
         with open_engine(directory, namespace="graph", embedder=embedder) as engine:
             for node in range(1, NODES):
                 centre = 0 if node <= HUBS else 1 + node % HUBS
@@ -108,7 +108,7 @@ def run(options: PageOptions, progress: Progress | None = None) -> dict[str, Any
             gaps = page.evaluate(_SCROLL, FRAMES)
             page.evaluate(_FILLED, "tr[data-waits=yes]")
             _load(page, "/recall")
-            questions = questions_about(known, 4 * ROUNDS, options.seed)
+            questions = questions_about(documents, 4 * ROUNDS, options.seed)
             answers = [page.evaluate(_RECALL, question) for question in questions]
             graph = latency([_load(page, "/graph?namespace=graph&entity=Node%200")[0] for _ in range(ROUNDS)])
             chromium.close()
@@ -116,8 +116,8 @@ def run(options: PageOptions, progress: Progress | None = None) -> dict[str, Any
         "benchmark": "page",
         "machine": describe(),
         "memories": filled,
-        "load": {path: latency([filled for filled, _ in some]) for path, some in loads.items()},
-        "load_with_late": {path: latency([all_ for _, all_ in some]) for path, some in loads.items()},
+        "load": {path: latency([filled for filled, _ in pairs]) for path, pairs in loads.items()},
+        "load_with_late": {path: latency([all_ for _, all_ in pairs]) for path, pairs in loads.items()},
         "scroll": {"frames": FRAMES, **latency(gaps)},
         "recall": latency(answers[1:]),
         f"graph_of_{NODES}": graph,

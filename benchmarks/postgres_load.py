@@ -75,8 +75,8 @@ class LoadOptions:
         """Return the passages of each namespace, by its name."""
         draw = random.Random(self.seed)  # noqa: S311 - not a secret
         shares = [LARGEST_TO_SMALLEST ** draw.random() for _ in range(self.namespaces)]
-        each = (self.passages - self.large) / sum(shares)
-        usual = {f"tenant{number:05d}": max(1, round(share * each)) for number, share in enumerate(shares)}
+        unit = (self.passages - self.large) / sum(shares)
+        usual = {f"tenant{number:05d}": max(1, round(share * unit)) for number, share in enumerate(shares)}
         return usual | ({LARGE: self.large} if self.large else {})
 
     def pool(self) -> EnginePool:
@@ -112,7 +112,7 @@ def run(options: LoadOptions) -> dict[str, Any]:
         if db.execute("SELECT NOT EXISTS (SELECT 1 FROM owners)").fetchall() == [(True,)]:
             names = sorted(sizes, key=lambda name: -sizes[name])
             cpu = server.cpu_s()
-            works = _together(_fill, [(options, names[place :: options.fillers]) for place in range(options.fillers)])
+            works = _together(_fill, [(options, names[index :: options.fillers]) for index in range(options.fillers)])
             seconds = _duration(works)
             filled = {
                 "fill_s": round(seconds, 1),
@@ -156,18 +156,18 @@ class Server:
         if not self._parent:
             return 0.0
         every = {int(path.name): _stat(int(path.name)) for path in Path("/proc").iterdir() if path.name.isdigit()}
-        own = [fields for pid, fields in every.items() if fields and self._parent in (pid, int(fields[1]))]
+        processes = [fields for pid, fields in every.items() if fields and self._parent in (pid, int(fields[1]))]
         ended = every[self._parent][13:15]  # which the parent counts
-        return sum(map(int, [*ended, *(ticks for fields in own for ticks in fields[11:13])])) / _TICKS
+        return sum(map(int, [*ended, *(ticks for fields in processes for ticks in fields[11:13])])) / _TICKS
 
 
 def _stat(pid: int) -> list[str]:
     """Return the fields of a process from its state on; none where it is not one of PostgreSQL."""
     try:
-        name, _, rest = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")
+        name, _, fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")
     except OSError:
         return []
-    return rest.split() if "postgres" in name else []
+    return fields.split() if "postgres" in name else []
 
 
 def _together(job: Callable[..., Work], arguments: Sequence[tuple[Any, ...]]) -> list[Work]:
@@ -176,7 +176,7 @@ def _together(job: Callable[..., Work], arguments: Sequence[tuple[Any, ...]]) ->
     with context.Manager() as manager:
         start = manager.Barrier(len(arguments))
         with ProcessPoolExecutor(len(arguments), mp_context=context) as pool:
-            return [each.result() for each in [pool.submit(job, start, *given) for given in arguments]]
+            return [future.result() for future in [pool.submit(job, start, *values) for values in arguments]]
 
 
 def _duration(works: Sequence[Work]) -> float:
@@ -213,7 +213,7 @@ def _loaded(options: LoadOptions, clients: int, server: Server) -> dict[str, Any
     return {
         "calls": count,
         "per_s": round(count / _duration(works), 1),
-        **{name: latency(each) | {"calls": len(each)} for name, each in sorted(times.items())},
+        **{name: latency(values) | {"calls": len(values)} for name, values in sorted(times.items())},
         "worker_cpu_ms": round(sum(work.cpu_s for work in works) * 1000 / count, 2),
         "server_cpu_ms": round(server_cpu_s * 1000 / count, 2),
     }
@@ -234,16 +234,16 @@ def _ask(start: Barrier, options: LoadOptions, client: str, count: int) -> Work:
         start.wait()
         cpu = time.process_time()
         for _ in range(count):
-            where = LARGE if options.large and draw.random() < options.to_large else draw.choice(usual)
+            namespace = LARGE if options.large and draw.random() < options.to_large else draw.choice(usual)
             is_write = draw.random() < options.writes
             text = next(fresh).text if is_write else next(questions)
             begun = time.perf_counter()
-            with pool.use(where) as engine:
+            with pool.use(namespace) as engine:
                 if is_write:
                     engine.remember(text)
                 else:
                     _recall(engine, text, options)
-            name = f"{'remember' if is_write else 'recall'}_{'large' if where == LARGE else 'usual'}"
+            name = f"{'remember' if is_write else 'recall'}_{'large' if namespace == LARGE else 'usual'}"
             calls.append((name, begun, time.perf_counter()))
         return Work(calls, time.process_time() - cpu)
 

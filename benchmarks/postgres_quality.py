@@ -14,8 +14,8 @@ from benchmarks.output import json_option, show
 from benchmarks.vectors import vectors_cache
 from commonplace.benchmarks import measures
 from commonplace.benchmarks.data import read_corpus, read_judged_queries, read_people
-from commonplace.benchmarks.harness import Answer, ask, describe, latency, open_engine, owner_of, workspace
-from commonplace.benchmarks.recall import LIMIT, Outcome, figures
+from commonplace.benchmarks.harness import QueryRun, ask, describe, latency, open_engine, owner_of, workspace
+from commonplace.benchmarks.recall import LIMIT, RecallOutcome, figures
 from commonplace.engine import Engine
 from commonplace.search.result import is_likely
 
@@ -58,36 +58,36 @@ def run(options: QualityOptions) -> dict[str, Any]:
     """
     now = time.time()
     with workspace(None) as directory, vectors_cache(options.cache):
-        found: dict[str, dict[str, Found]] = {}
-        for store, place in (("file", directory), ("postgres", options.postgres)):
-            with open_engine(place, now=now) as engine:
+        answers: dict[str, dict[str, Found]] = {}
+        for store, location in (("file", directory), ("postgres", options.postgres)):
+            with open_engine(location, now=now) as engine:
                 for name in options.sets:
                     measure = _everyday if name == EVERYDAY else _documents
-                    found.setdefault(name, {})[store] = measure(engine, options.data / name)
+                    answers.setdefault(name, {})[store] = measure(engine, options.data / name)
     return {
         "benchmark": "postgres quality",
         "machine": describe(),
-        **{name: _compared(stores["file"], stores["postgres"]) for name, stores in found.items()},
+        **{name: _compared(stores["file"], stores["postgres"]) for name, stores in answers.items()},
     }
 
 
 def _compared(file: Found, postgres: Found) -> dict[str, Any]:
-    pairs = list(zip(file.rankings, postgres.rankings, strict=True))
+    rows = list(zip(file.rankings, postgres.rankings, strict=True))
     return {
-        "questions": len(pairs),
-        f"first_{FIRST}_equal": round(measures.mean([float(own[:FIRST] == other[:FIRST]) for own, other in pairs]), 4),
+        "questions": len(rows),
+        f"first_{FIRST}_equal": round(measures.mean([float(left[:FIRST] == right[:FIRST]) for left, right in rows]), 4),
         "file": file.figures,
         "postgres": postgres.figures,
     }
 
 
 def _documents(engine: Engine, directory: Path) -> Found:
-    own = engine.in_namespace(directory.name)
+    book = engine.in_namespace(directory.name)
     queries, _ = read_judged_queries(directory / "queries.jsonl", directory / "qrels.tsv")
-    own.index_documents(read_corpus(directory / "corpus.jsonl"))
-    answers: list[Answer] = list(ask(own, [query.text for query in queries], "two-stage", owner_of))
+    book.index_documents(read_corpus(directory / "corpus.jsonl"))
+    answers: list[QueryRun] = list(ask(book, [query.text for query in queries], "two-stage", owner_of))
     gains = [measures.ndcg(answer.ranking, query.grades, 10) for answer, query in zip(answers, queries, strict=True)]
-    own.close()
+    book.close()
     return Found(
         [answer.ranking for answer in answers],
         {"ndcg@10": round(measures.mean(gains), 4), **latency([answer.ms for answer in answers])},
@@ -97,16 +97,16 @@ def _documents(engine: Engine, directory: Path) -> Found:
 def _everyday(engine: Engine, directory: Path) -> Found:
     outcomes, times = [], []
     for person in read_people(directory / "memories.jsonl", directory / "questions.jsonl"):
-        own = engine.in_namespace(person.name)
-        born = {memory.id: memory.at for memory in own.remember_many(person.memories, force=True)}
+        book = engine.in_namespace(person.name)
+        born = {memory.id: memory.at for memory in book.remember_many(person.memories, force=True)}
         for question in person.questions:
             begun = time.perf_counter()
-            hits = own.recall(question.text, limit=LIMIT, touch=False).hits
+            hits = book.recall(question.text, limit=LIMIT, touch=False).hits
             times.append((time.perf_counter() - begun) * 1000)
             newest = max(question.relevant, key=lambda id_: born[id_], default="")
             ranking = tuple(dict.fromkeys(hit.owner_id for hit in hits))
-            outcomes.append(Outcome(question, ranking, newest, any(map(is_likely, hits)), times[-1]))
-        own.close()
+            outcomes.append(RecallOutcome(question, ranking, newest, any(map(is_likely, hits)), times[-1]))
+        book.close()
     return Found([outcome.ranking for outcome in outcomes], {**figures(outcomes), **latency(times)})
 
 

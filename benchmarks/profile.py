@@ -74,11 +74,11 @@ class _Watch:
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def measured(*given: Any, **named: Any) -> Any:
+        def measured(*args: Any, **kwargs: Any) -> Any:
             self._inner.append(0.0)
             begun = time.perf_counter()
             try:
-                return function(*given, **named)
+                return function(*args, **kwargs)
             finally:
                 took = time.perf_counter() - begun
                 self.spent[part] += took - self._inner.pop()
@@ -165,8 +165,8 @@ def _holder(module: str, path: str) -> tuple[Any, str]:
     """Return what has a function as its attribute, a module or a class, and the attribute's name."""
     holder: Any = import_module(module)
     *classes, name = path.split(".")
-    for each in classes:
-        holder = vars(holder)[each]
+    for class_name in classes:
+        holder = vars(holder)[class_name]
     return holder, name
 
 

@@ -43,7 +43,7 @@ class ResolutionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class NamedEntity:
     """What has some names in one text; `among` is that text."""
 
     among: str
@@ -59,28 +59,28 @@ def run(options: ResolutionOptions, progress: Progress | None = None) -> dict[st
     """
     from commonplace.models.static import StaticEmbedder
 
-    things = list(read_names(options.file))
-    sets = list(dict.fromkeys(thing.among for thing in things))
+    entities = list(read_names(options.file))
+    sets = list(dict.fromkeys(entity.among for entity in entities))
     embedder = StaticEmbedder.load()
     wrong: list[dict[str, str]] = []
     missed: list[dict[str, str]] = []
     right = same = pairs = 0
     for number, among in enumerate(sets):
-        some = [thing for thing in things if thing.among == among]
-        joined = _joined(some, embedder)
-        meant = {pair for thing in some for pair in combinations(((thing.type, name) for name in thing.names), 2)}
-        right, same = right + len(joined & meant), same + len(meant)
-        pairs += comb(sum(len(thing.names) for thing in some), 2)
-        wrong += [_shown(among, pair) for pair in sorted(joined - meant)]
-        missed += [_shown(among, pair) for pair in sorted(meant - joined)]
+        members = [entity for entity in entities if entity.among == among]
+        joined = _joined(members, embedder)
+        truth = {pair for entity in members for pair in combinations(((entity.type, name) for name in entity.names), 2)}
+        right, same = right + len(joined & truth), same + len(truth)
+        pairs += comb(sum(len(entity.names) for entity in members), 2)
+        wrong += [_shown(among, pair) for pair in sorted(joined - truth)]
+        missed += [_shown(among, pair) for pair in sorted(truth - joined)]
         if progress is not None:
             progress("resolving", number + 1, len(sets))
     precision, recall = right / (right + len(wrong)) if right + len(wrong) else 0.0, right / same if same else 0.0
     return {
         "benchmark": "resolution",
         "machine": describe(),
-        "names": sum(len(thing.names) for thing in things),
-        "things": len(things),
+        "names": sum(len(entity.names) for entity in entities),
+        "things": len(entities),
         "pairs": pairs,
         "same_pairs": same,
         "joined_pairs": right + len(wrong),
@@ -92,7 +92,7 @@ def run(options: ResolutionOptions, progress: Progress | None = None) -> dict[st
     }
 
 
-def read_names(path: Path) -> Iterator[Thing]:
+def read_names(path: Path) -> Iterator[NamedEntity]:
     """Yield the things of a file.
 
     Raises:
@@ -106,42 +106,42 @@ def read_names(path: Path) -> Iterator[Thing]:
         if not line.strip():
             continue
         try:
-            given = json.loads(line)
-            thing = Thing(given["set"], given["type"], tuple(given["names"]))
+            record = json.loads(line)
+            entity = NamedEntity(record["set"], record["type"], tuple(record["names"]))
         except (ValueError, TypeError, KeyError) as error:
             raise _unfit(path, number) from error
-        texts = (thing.among, thing.type, *thing.names)
-        if not thing.names or not all(isinstance(each, str) and each.strip() for each in texts):
+        texts = (entity.among, entity.type, *entity.names)
+        if not entity.names or not all(isinstance(text, str) and text.strip() for text in texts):
             raise _unfit(path, number)
-        if thing.type not in ENTITY_TYPES:
-            raise UsageError(f"{path}:{number} has the type {thing.type!r:.40}", remedy="use one of ours")
-        yield thing
+        if entity.type not in ENTITY_TYPES:
+            raise UsageError(f"{path}:{number} has the type {entity.type!r:.40}", remedy="use one of ours")
+        yield entity
 
 
 Name = tuple[str, str]
 """A type and a name of it."""
 
 
-def _joined(things: Sequence[Thing], embedder: StaticEmbedder) -> set[tuple[Name, Name]]:
+def _joined(members: Sequence[NamedEntity], embedder: StaticEmbedder) -> set[tuple[Name, Name]]:
     """Return the pairs of names that a graph takes for names of one thing, each in the order of the file."""
     store = Store.in_memory()
     store.set_embedding(embedder.stamp)
 
     ground = GraphRuntime(Texts(Destination(store, embedder, embedder.tokenize, _NAMESPACE)), Kinds(), lambda: 0.0)
-    meant: dict[Name, str] = {}
+    ids: dict[Name, str] = {}
     with store.change_memories(_NAMESPACE) as change:
         entities = Entities(change.graph, ground)
-        for round_ in zip_longest(*(thing.names for thing in things)):
-            for thing, name in zip(things, round_, strict=True):
+        for round_ in zip_longest(*(entity.names for entity in members)):
+            for entity, name in zip(members, round_, strict=True):
                 if name is not None:
-                    meant[thing.type, name] = entities.of_name(name, thing.type, _EPISODE).id
-    order = [(thing.type, name) for thing in things for name in thing.names]
-    return {(one, other) for one, other in combinations(order, 2) if meant[one] == meant[other]}
+                    ids[entity.type, name] = entities.of_name(name, entity.type, _EPISODE).id
+    order = [(entity.type, name) for entity in members for name in entity.names]
+    return {(left, right) for left, right in combinations(order, 2) if ids[left] == ids[right]}
 
 
 def _shown(among: str, pair: tuple[Name, Name]) -> dict[str, str]:
-    (type_, one), (other_type, other) = pair
-    return {"set": among, "one": f"{one} ({type_})", "other": f"{other} ({other_type})"}
+    (type_, left), (other_type, right) = pair
+    return {"set": among, "one": f"{left} ({type_})", "other": f"{right} ({other_type})"}
 
 
 def _unfit(path: Path, number: int) -> UsageError:

@@ -58,8 +58,8 @@ class Client:
     """One connection to a server, kept open."""
 
     def __init__(self, address: str) -> None:
-        place = urlsplit(address)
-        self._connection = HTTPConnection(place.hostname or "", place.port, timeout=60)
+        url = urlsplit(address)
+        self._connection = HTTPConnection(url.hostname or "", url.port, timeout=60)
 
     def recall(self, question: str) -> float:
         """Ask, and return the milliseconds that it took."""
@@ -87,12 +87,12 @@ def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, A
         UsageError: a number or the directory to keep is wrong.
         CommonplaceError: the server failed.
     """
-    known = list(texts(options.memories, options.seed))
-    questions = questions_about(known, 8 * options.calls, options.seed)
-    groups = [list(islice(each, options.calls)) for each in [iter(questions)] * 2]
+    documents = list(texts(options.memories, options.seed))
+    questions = questions_about(documents, 8 * options.calls, options.seed)
+    groups = [list(islice(iterator, options.calls)) for iterator in [iter(questions)] * 2]
     with workspace(options.keep) as directory:
         store = options.postgres or directory
-        filled = fill(store, known, options.embedder, progress)
+        filled = fill(store, documents, options.embedder, progress)
         with open_engine(store) as engine:
             embedder = engine.index_status().embedder
             engine.recall(questions[-1])
@@ -101,13 +101,13 @@ def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, A
             engine_cpu_ms = (time.process_time() - cpu) * 1000 / options.calls
         with _served(store) as (address, pid):
             memory = {"idle": memory_of(pid)}
-            one = Client(address)
-            one.recall(questions[-1])
+            client = Client(address)
+            client.recall(questions[-1])
             cpu = _cpu_s(pid)
-            answers = [one.recall(question) for question in groups[1]]
+            answers = [client.recall(question) for question in groups[1]]
             server_cpu_ms = (_cpu_s(pid) - cpu) * 1000 / options.calls
             begun = time.perf_counter()
-            pings = [one.ping() for _ in range(2 * options.calls)]
+            pings = [client.ping() for _ in range(2 * options.calls)]
             ping_rate = len(pings) / (time.perf_counter() - begun)
             several = questions[2 * options.calls : 4 * options.calls]
             paced = _together(address, several, CLIENTS / RATE)

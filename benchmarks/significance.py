@@ -73,16 +73,16 @@ def comparisons(
     Args:
         values: by method and measure, one value a question, in the same order everywhere.
     """
-    found = []
+    results = []
     for against, method in combinations(values, 2):
-        for measure, ours in values[method].items():
-            differences = np.asarray(ours, np.float64) - np.asarray(values[against][measure], np.float64)
-            drawn = resampled_means(differences, resamples, np.random.default_rng(seed))
-            low, high = interval(drawn)
+        for measure, scores in values[method].items():
+            differences = np.asarray(scores, np.float64) - np.asarray(values[against][measure], np.float64)
+            means = resampled_means(differences, resamples, np.random.default_rng(seed))
+            low, high = interval(means)
             mean = float(differences.mean())
-            p = p_value(drawn, mean)
-            found.append(Comparison(method, against, measure, mean, low, high, p, len(differences)))
-    return found
+            p = p_value(means, mean)
+            results.append(Comparison(method, against, measure, mean, low, high, p, len(differences)))
+    return results
 
 
 def resampled_means(
@@ -95,17 +95,17 @@ def resampled_means(
     return np.concatenate([differences[generator.integers(0, count, (size, count))].mean(axis=1) for size in sizes])
 
 
-def interval(drawn: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float]:
+def interval(means: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the percentile interval of resampled means."""
     tail = (1 - confidence) / 2
-    low, high = np.quantile(drawn, (tail, 1 - tail))
+    low, high = np.quantile(means, (tail, 1 - tail))
     return float(low), float(high)
 
 
-def p_value(drawn: NDArray[np.float64], mean: float) -> float:
+def p_value(means: NDArray[np.float64], mean: float) -> float:
     """Return the two-sided p value of a mean difference: moved to zero, how many means are as far away."""
-    as_far = int(np.count_nonzero(np.abs(drawn - mean) >= abs(mean) - _SLACK))
-    return (1 + as_far) / (1 + len(drawn))
+    as_far = int(np.count_nonzero(np.abs(means - mean) >= abs(mean) - _SLACK))
+    return (1 + as_far) / (1 + len(means))
 
 
 def read(path: Path) -> dict[str, dict[str, list[float]]]:
@@ -127,7 +127,7 @@ def main(*, file: Path, seed: int, as_json: bool) -> None:
 
     FILE is what `commonplace benchmark retrieval --per-query FILE` wrote.
     """
-    show(lambda: {"differences": [each.to_dict() for each in comparisons(read(file), seed)]}, as_json=as_json)
+    show(lambda: {"differences": [item.to_dict() for item in comparisons(read(file), seed)]}, as_json=as_json)
 
 
 if __name__ == "__main__":

@@ -24,17 +24,17 @@ def texts(count: int, seed: int) -> Iterator[Document]:
 
 
 def fill(
-    store: Path | str, known: Sequence[Document], embedder: str | None, progress: Progress | None
+    store: Path | str, documents: Sequence[Document], embedder: str | None, progress: Progress | None
 ) -> dict[str, float]:
     """Remember all the texts in a new store, and return the JSON form of how many and how long it took."""
     with open_engine(store, embedder=embedder) as engine:
         begun = time.perf_counter()
-        for begin in range(0, len(known), FILLED_AT_ONCE):
-            part = known[begin : begin + FILLED_AT_ONCE]
+        for begin in range(0, len(documents), FILLED_AT_ONCE):
+            part = documents[begin : begin + FILLED_AT_ONCE]
             engine.remember_many([{"content": document.text, "tier": "medium"} for document in part])
             if progress is not None:
-                progress("remembering", begin + len(part), len(known))
-        return {"stored": len(known), "fill_s": round(time.perf_counter() - begun, 3)}
+                progress("remembering", begin + len(part), len(documents))
+        return {"stored": len(documents), "fill_s": round(time.perf_counter() - begun, 3)}
 
 
 def bare_commits(path: Path, count: int) -> list[float]:

@@ -22,7 +22,7 @@ from commonplace.benchmarks.data import Person, read_people, read_talk
 from commonplace.benchmarks.harness import describe
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
-from commonplace.memory.supersession import COMPETING, SETTLING, Statements, Wordings, judge, read
+from commonplace.memory.supersession import COMPETING, SETTLING, StatementBatch, Wordings, judge, read
 from commonplace.models.contract import TokenizedText
 from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.models.minilm import MinilmEmbedder
@@ -91,27 +91,27 @@ def run(
     Raises:
         UsageError: a file is wrong.
     """
-    named = _read(further, {})
-    people = [_kept(person, named) for person in read_people(memories, questions)]
+    further_pairs = _read(further, {})
+    people = [_kept(person, further_pairs) for person in read_people(memories, questions)]
     turns = [] if talk is None else list(islice(read_talk(talk), OTHERS))
     reader = Reader()
-    judged = [reader.judged(each) for each in people]
+    judged = [reader.judged(store) for store in people]
     result = {
         "benchmark": "supersession",
         "machine": describe(),
         "people": len(people),
-        "true_pairs": sum(int(each.true.sum()) for each in judged),
-        "asked": asked(judged),
+        "true_pairs": sum(int(store.true.sum()) for store in judged),
+        "asked": question_figures(judged),
         "halves": _halves(judged),
-        "sure": shown(judged, SETTLING),
+        "sure": pair_figures(judged, SETTLING),
     }
     if turns:
-        beside = [reader.judged(each, turns) for each in people]
-        result |= {"beside_talk": _halves(beside), "sure_beside_talk": shown(beside, SETTLING)}
-    stores = [Kept(each["memories"], each["supersedes"], each["unclear"], each["chatter"]) for each in _read(mixed, [])]
+        beside = [reader.judged(store, turns) for store in people]
+        result |= {"beside_talk": _halves(beside), "sure_beside_talk": pair_figures(beside, SETTLING)}
+    stores = [Kept(row["memories"], row["supersedes"], row["unclear"], row["chatter"]) for row in _read(mixed, [])]
     if stores:
-        others = [reader.judged(each, turns[place :: len(stores)]) for place, each in enumerate(stores)]
-        result |= {"mixed_asked": asked(others), "mixed": shown(others, SETTLING)}
+        beside_stores = [reader.judged(store, turns[offset :: len(stores)]) for offset, store in enumerate(stores)]
+        result |= {"mixed_asked": question_figures(beside_stores), "mixed": pair_figures(beside_stores, SETTLING)}
     if families is not None:
         result["families"] = of_families(families.read_text("utf-8"), reader)
     return result
@@ -126,42 +126,42 @@ def of_families(text: str, reader: Reader) -> dict[str, dict[str, int]]:
     for mark, word in _WORDS.items():
         text = text.replace(mark, word)
     families = [
-        [(mark, said) for mark, _, said in (line.partition(": ") for line in family.splitlines())]
+        [(mark, statement) for mark, _, statement in (line.partition(": ") for line in family.splitlines())]
         for family in text.strip().split("\n\n")
     ]
-    found = {name: {"statements": 0, "sure": 0, "asked": 0} for name in _MARKS.values()}
+    counts = {name: {"statements": 0, "sure": 0, "asked": 0} for name in _MARKS.values()}
     for number, family in enumerate(families):
-        others = [families[(number + step) % len(families)][0][1] for step in range(1, min(AROUND, len(families)))]
-        older = [said for mark, said in family if mark == "o"]
-        for mark, said in family:
+        around = [families[(number + step) % len(families)][0][1] for step in range(1, min(AROUND, len(families)))]
+        older = [statement for mark, statement in family if mark == "o"]
+        for mark, statement in family:
             if mark in _MARKS:
-                times = np.arange(len(older) + len(others) + 1) * 86_400.0
-                values = reader.values([*older, *others, said], times.tolist())[: len(older), -1]
-                counted = found[_MARKS[mark]]
+                times = np.arange(len(older) + len(around) + 1) * 86_400.0
+                values = reader.values([*older, *around, statement], times.tolist())[: len(older), -1]
+                counted = counts[_MARKS[mark]]
                 counted["statements"] += 1
                 counted["sure"] += int(values.max() >= SETTLING)
                 counted["asked"] += int(values.max() >= COMPETING)
-    return found
+    return counts
 
 
 def _halves(stores: Sequence[Judged]) -> list[dict[str, float]]:
     halves = [(stores[start::2], stores[1 - start :: 2]) for start in (0, 1)]
-    return [held_out(chosen, rest) for chosen, rest in halves if chosen and rest]
+    return [held_out(chosen, others) for chosen, others in halves if chosen and others]
 
 
-def held_out(chosen: Sequence[Judged], rest: Sequence[Judged]) -> dict[str, float]:
+def held_out(chosen: Sequence[Judged], others: Sequence[Judged]) -> dict[str, float]:
     """Return what the least value from which on so many of the chosen are right does to the rest."""
     values, true, _ = _counted(chosen)
     order = np.argsort(-values, kind="stable")
     right = np.flatnonzero(np.cumsum(true[order]) / np.arange(1, len(order) + 1) >= PRECISION)
-    return shown(rest, float(values[order[right[-1]]]) if len(right) else float("inf"))
+    return pair_figures(others, float(values[order[right[-1]]]) if len(right) else float("inf"))
 
 
-def shown(rest: Sequence[Judged], cut: float) -> dict[str, float]:
+def pair_figures(stores: Sequence[Judged], cut: float) -> dict[str, float]:
     """Return how many pairs of some stores are flagged from a value on, and how many of those are right."""
-    values, true, talk = _counted(rest)
+    values, true, talk = _counted(stores)
     flagged = values >= cut
-    turns = sum(each.turns for each in rest)
+    turns = sum(store.turns for store in stores)
     return {
         "from": round(cut, 3),
         "precision": round(float(true[flagged].mean()), 3) if flagged.any() else 0.0,
@@ -171,19 +171,19 @@ def shown(rest: Sequence[Judged], cut: float) -> dict[str, float]:
 
 
 def _counted(stores: Sequence[Judged]) -> list[NDArray[Any]]:
-    return [np.concatenate(some) for some in zip(*(each.counted() for each in stores), strict=True)]
+    return [np.concatenate(arrays) for arrays in zip(*(store.counted() for store in stores), strict=True)]
 
 
-def asked(stores: Sequence[Judged]) -> dict[str, float]:
+def question_figures(stores: Sequence[Judged]) -> dict[str, float]:
     """Return about how many overtaken memories `commonplace review` asks, of how many, and how often in vain."""
     right = overtaken = wrong = 0
-    for each in stores:
-        newer = each.values.argmax(axis=1)
-        rows = np.arange(len(each.values))
-        is_asked = (each.values[rows, newer] >= COMPETING) & ~each.left[rows, newer]
-        right += int((is_asked & each.true[rows, newer]).sum())
-        wrong += int((is_asked & ~each.true[rows, newer]).sum())
-        overtaken += int(each.true.any(axis=1).sum())
+    for store in stores:
+        newer = store.values.argmax(axis=1)
+        rows = np.arange(len(store.values))
+        is_asked = (store.values[rows, newer] >= COMPETING) & ~store.left[rows, newer]
+        right += int((is_asked & store.true[rows, newer]).sum())
+        wrong += int((is_asked & ~store.true[rows, newer]).sum())
+        overtaken += int(store.true.any(axis=1).sum())
     return {"overtaken": overtaken, "asked": right, "in_vain_per_person": round(wrong / max(1, len(stores)), 2)}
 
 
@@ -195,35 +195,35 @@ class Reader:
         self._wordings = Wordings(self._tokens)
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
-    def judged(self, kept: Kept, turns: Sequence[str] = ()) -> Judged:
+    def judged(self, store: Kept, turns: Sequence[str] = ()) -> Judged:
         """Judge all pairs of a store, in which turns of other talk were spread over the same time."""
-        turns = [*kept.chatter, *turns]
-        times = [datetime.fromisoformat(each["at"]).replace(tzinfo=UTC).timestamp() for each in kept.memories]
+        turns = [*store.chatter, *turns]
+        times = [datetime.fromisoformat(memory["at"]).replace(tzinfo=UTC).timestamp() for memory in store.memories]
         between = np.linspace(min(times), max(times), len(turns) + 2)[1:-1].tolist()
-        values = self.values([*(each["content"] for each in kept.memories), *turns], [*times, *between])
-        place = {each["id"]: number for number, each in enumerate(kept.memories)}
+        values = self.values([*(memory["content"] for memory in store.memories), *turns], [*times, *between])
+        row_of = {memory["id"]: number for number, memory in enumerate(store.memories)}
         true, left = np.zeros_like(values, dtype=np.bool_), np.zeros_like(values, dtype=np.bool_)
-        for marks, pairs in ((true, kept.true), (left, kept.left)):
+        for marks, pairs in ((true, store.true), (left, store.left)):
             for newer, older, *_ in pairs:
-                if newer in place and older in place:
-                    marks[place[older], place[newer]] = True
+                if newer in row_of and older in row_of:
+                    marks[row_of[older], row_of[newer]] = True
         return Judged(values, true, left, len(turns))
 
     def values(self, texts: Sequence[str], times: Sequence[float]) -> NDArray[np.float32]:
         """Return how much tells that a column's memory overtakes a row's, float32, shape (n, n)."""
-        said = self.statements(texts, times)
-        judged = judge(said, is_read=True)
-        return read(said, judged, [self._tokens.tokenize(text) for text in texts], self._pairs.log_odds).values
+        batch = self.statements(texts, times)
+        judged = judge(batch, is_read=True)
+        return read(batch, judged, [self._tokens.tokenize(text) for text in texts], self._pairs.log_odds).values
 
-    def statements(self, texts: Sequence[str], times: Sequence[float]) -> Statements:
+    def statements(self, texts: Sequence[str], times: Sequence[float]) -> StatementBatch:
         """Return memories as they are judged."""
         tokenized = [TokenizedText(text, self._tokens.tokenize(text)) for text in texts]
-        new = [each for each in tokenized if each.text not in self._vectors]
+        new = [entry for entry in tokenized if entry.text not in self._vectors]
         if new:
-            self._vectors.update(zip((each.text for each in new), self._embedder.embed(new), strict=True))
+            self._vectors.update(zip((entry.text for entry in new), self._embedder.embed(new), strict=True))
         return self._wordings.statements(
-            np.concatenate([each.token_ids for each in tokenized]),
-            np.array([len(each.token_ids) for each in tokenized]),
+            np.concatenate([entry.token_ids for entry in tokenized]),
+            np.array([len(entry.token_ids) for entry in tokenized]),
             times=np.array(times, dtype=np.float64),
             stored=np.zeros(len(texts)),
             sessions=[""] * len(texts),
@@ -231,20 +231,20 @@ class Reader:
         )
 
 
-def _kept(person: Person, named: Mapping[str, Sequence[Sequence[str]]]) -> Kept:
-    pairs = [(newer, older) for each in person.questions for newer in each.relevant for older in each.stale]
-    return Kept(person.memories, [*pairs, *named.get("supersedes", ())], named.get("artefacts", ()))
+def _kept(person: Person, further_pairs: Mapping[str, Sequence[Sequence[str]]]) -> Kept:
+    pairs = [(newer, older) for question in person.questions for newer in question.relevant for older in question.stale]
+    return Kept(person.memories, [*pairs, *further_pairs.get("supersedes", ())], further_pairs.get("artefacts", ()))
 
 
 def _read(path: Path | None, empty: Any) -> Any:
     """Return what a file of JSON holds, of the type of `empty`."""
     try:
-        found = empty if path is None else json.loads(path.read_text("utf-8"))
+        value = empty if path is None else json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}", remedy="name a file of JSON") from error
-    if not isinstance(found, type(empty)):
+    if not isinstance(value, type(empty)):
         raise UsageError(f"{path} cannot be read: it is no {type(empty).__name__}", remedy="name another file of JSON")
-    return found
+    return value
 
 
 @click.command()

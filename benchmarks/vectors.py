@@ -59,17 +59,17 @@ class CachedEmbedder:
             keys.append(digest.digest())
         vectors = np.empty((len(texts), self.stamp.dimensions), np.float32)
         missing = []
-        for place, key in enumerate(keys):
+        for index, key in enumerate(keys):
             with self._lock:
-                found = self._file.execute("SELECT vector FROM vectors WHERE embedder = ? AND text = ?", (name, key))
-                row = found.fetchone()
+                cursor = self._file.execute("SELECT vector FROM vectors WHERE embedder = ? AND text = ?", (name, key))
+                row = cursor.fetchone()
             if row is None:
-                missing.append(place)
+                missing.append(index)
             else:
-                vectors[place] = np.frombuffer(row[0], "<f4")
+                vectors[index] = np.frombuffer(row[0], "<f4")
         if missing:
-            vectors[missing] = self._embedder.embed([texts[place] for place in missing])
-            rows = [(name, keys[place], vectors[place].astype("<f4").tobytes()) for place in missing]
+            vectors[missing] = self._embedder.embed([texts[index] for index in missing])
+            rows = [(name, keys[index], vectors[index].astype("<f4").tobytes()) for index in missing]
             with self._lock:
                 self._file.execute("BEGIN IMMEDIATE")
                 self._file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)

@@ -37,19 +37,19 @@ def counts(root: Path) -> dict[str, int]:
 def budgets(root: Path) -> dict[str, int]:
     """Return the budgets under the names of `counts`."""
     settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    found: dict[str, int] = settings["tool"]["commonplace"]["budget"]
-    return found
+    limits: dict[str, int] = settings["tool"]["commonplace"]["budget"]
+    return limits
 
 
 def over_budget(present: Mapping[str, int], allowed: Mapping[str, int]) -> Iterator[str]:
     """Yield one sentence for each count that is over its budget, and for each package without one."""
     for name, count in present.items():
-        what = "src/commonplace" if name in ("files", "lines") else f"src/commonplace/{'*.py' if name == TOP else name}"
+        path = "src/commonplace" if name in ("files", "lines") else f"src/commonplace/{'*.py' if name == TOP else name}"
         unit = "files" if name == "files" else "lines of Python"
         if name not in allowed:
-            yield f"{what} has {count:,} {unit} and no budget; add one: python scripts/check_budget.py --tighten"
+            yield f"{path} has {count:,} {unit} and no budget; add one: python scripts/check_budget.py --tighten"
         elif count > allowed[name]:
-            yield f"{what} has {count:,} {unit}, the budget is {allowed[name]:,}; {REMEDY}"
+            yield f"{path} has {count:,} {unit}, the budget is {allowed[name]:,}; {REMEDY}"
 
 
 def tighten(root: Path) -> None:
@@ -64,7 +64,7 @@ def tighten(root: Path) -> None:
 
 def long_functions(root: Path) -> Iterator[str]:
     """Yield one sentence for each function that is too long."""
-    for path in (path for place in PLACES for path in sorted((root / place).rglob("*.py"))):
+    for path in (path for folder in PLACES for path in sorted((root / folder).rglob("*.py"))):
         name = path.relative_to(root)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(name))):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -84,13 +84,13 @@ def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def main(arguments: list[str]) -> int:
     """Check the tree below a directory, this one by default."""
-    root = next((Path(each) for each in arguments if not each.startswith("--")), ROOT)
+    root = next((Path(argument) for argument in arguments if not argument.startswith("--")), ROOT)
     if "--tighten" in arguments:
         tighten(root)
-    found = [*over_budget(counts(root), budgets(root)), *long_functions(root)]
-    for sentence in found:
+    problems = [*over_budget(counts(root), budgets(root)), *long_functions(root)]
+    for sentence in problems:
         print(sentence, file=sys.stderr)
-    return 1 if found else 0
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

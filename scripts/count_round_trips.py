@@ -41,8 +41,8 @@ def traced(statements: list[str]) -> Iterator[None]:
     """
     connect = sqlite3.connect
 
-    def traced_connect(*given: Any, **options: Any) -> sqlite3.Connection:
-        db: sqlite3.Connection = connect(*given, **options)
+    def traced_connect(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        db: sqlite3.Connection = connect(*args, **kwargs)
         db.set_trace_callback(statements.append)
         return db
 
@@ -57,13 +57,13 @@ def traced(statements: list[str]) -> Iterator[None]:
 def counted(directory: Path) -> dict[str, list[str]]:
     """Return the statements of each call in a store of twenty memories, each call made once before."""
     statements: list[str] = []
-    found = {}
+    by_call = {}
     with traced(statements), commonplace.open(directory, embedder="hashing") as book:
         for name, call in _warmed(book):
             statements.clear()
             call(book)
-            found[name] = [each for each in statements if each not in NO_STATEMENTS]
-    return found
+            by_call[name] = [statement for statement in statements if statement not in NO_STATEMENTS]
+    return by_call
 
 
 def _warmed(book: Engine) -> Iterator[tuple[str, Callable[[Engine], object]]]:
@@ -78,7 +78,7 @@ def waits(url: str) -> dict[str, int]:
     """Return how often each call waits for a server in PostgreSQL, in an empty store there."""
     from commonplace.store.postgres import Address
 
-    connect, found = Address.connect, {}
+    connect, by_call = Address.connect, {}
     with tempfile.TemporaryFile() as trace:
 
         def traced_connect(address: Address) -> Any:
@@ -95,8 +95,8 @@ def waits(url: str) -> dict[str, int]:
                 begin = trace.seek(0, os.SEEK_END)
                 call(book)
                 trace.seek(begin)
-                found[name] = _waits(trace.read().decode(errors="replace"))
-    return found
+                by_call[name] = _waits(trace.read().decode(errors="replace"))
+    return by_call
 
 
 def _waits(trace: str) -> int:
@@ -123,7 +123,7 @@ def main(arguments: list[str]) -> int:
         for name, statements in counted(Path(directory) / "store").items():
             print(f"{name:12} {len(statements):4}")
             if "--list" in arguments:
-                print(*(f"    {' '.join(each.split()):.150}" for each in statements), sep="\n")
+                print(*(f"    {' '.join(statement.split()):.150}" for statement in statements), sep="\n")
     return 0
 
 

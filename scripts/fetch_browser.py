@@ -23,7 +23,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 _UNPACK = "import chromium from '@sparticuz/chromium'; console.log(await chromium.executablePath())"
 
 
-def found() -> str | None:
+def find_browser() -> str | None:
     """Return the browser that the tests use: a named one, an installed one, or the one that was fetched."""
     installed = next(filter(None, map(which, NAMES)), None)
     return NAMED or installed or (str(CHROMIUM) if CHROMIUM.is_file() else None)
@@ -37,15 +37,15 @@ def fetch() -> None:
     """
     PLACE.mkdir(parents=True, exist_ok=True)
     npm = Path(which("npm") or _own_npm())
-    place = PLACE / "new"
-    rmtree(place, ignore_errors=True)
-    place.mkdir()
-    environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(place)}
+    directory = PLACE / "new"
+    rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(directory)}
     quiet = ("--no-audit", "--no-fund", "--loglevel=error")
     subprocess.run([npm, "install", "--prefix", PLACE, *quiet, PACKAGE], check=True, env=environment)
     command = ["node", "--input-type=module", "--eval", _UNPACK]
     subprocess.run(command, check=True, env=environment, cwd=PLACE, stdout=subprocess.DEVNULL)
-    place.rename(CHROMIUM.parent)  # whole, or not at all
+    directory.rename(CHROMIUM.parent)  # whole, or not at all
 
 
 def _own_npm() -> str:
@@ -57,7 +57,7 @@ def _own_npm() -> str:
 
 def main() -> None:
     """Fetch the browser where there is none."""
-    if found() is None:
+    if find_browser() is None:
         try:
             fetch()
         except (OSError, subprocess.CalledProcessError) as error:

@@ -21,12 +21,12 @@ def main(version: str, target: Path) -> int:
         return 0
     print(f"Fetching the sources of Django {version} …", file=sys.stderr)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as place:
-        archive = download(version, Path(place))
+    with tempfile.TemporaryDirectory(dir=target.parent) as directory:
+        archive = download(version, Path(directory))
         if archive is None:
             print("Django could not be downloaded; the demo goes on without it.", file=sys.stderr)
             return 0
-        unpacked = Path(place) / "unpacked"
+        unpacked = Path(directory) / "unpacked"
         with tarfile.open(archive) as tar:
             tar.extractall(unpacked, filter="data")
         (tree,) = unpacked.iterdir()
@@ -34,16 +34,16 @@ def main(version: str, target: Path) -> int:
     return 0
 
 
-def download(version: str, place: Path) -> Path | None:
+def download(version: str, directory: Path) -> Path | None:
     """Return the source archive, None where it cannot be had."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--no-binary", "django", "--dest", str(place), f"django=={version}"]
+    command += ["--no-binary", "django", "--dest", str(directory), f"django=={version}"]
     for _ in range(ATTEMPTS):
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        found = sorted(place.glob("*.tar.gz"))
-        if found:
-            return found[0]
-    print(done.stderr.strip(), file=sys.stderr)
+        process = subprocess.run(command, check=False, capture_output=True, text=True)
+        archives = sorted(directory.glob("*.tar.gz"))
+        if archives:
+            return archives[0]
+    print(process.stderr.strip(), file=sys.stderr)
     return None
 
 

@@ -81,18 +81,18 @@ def command_line() -> str:
     """Return the page with the help of every command; what several commands take is printed once."""
     listed = list(commands(cli, ("commonplace",)))
     contexts = {path: _context(path, command) for path, command in listed}
-    own: dict[tuple[str, ...], list[tuple[str, str]]] = {(): []}
+    own_records: dict[tuple[str, ...], list[tuple[str, str]]] = {(): []}
     for path, context in contexts.items():
-        inherited = [record for n in range(len(path)) for record in own[path[:n]]]
-        records = (each.get_help_record(context) for each in context.command.params if isinstance(each, click.Option))
-        own[path] = [record for record in records if record and record not in inherited]
-    common = _common([record for path, records in own.items() if len(path) > 1 for record in records])
+        inherited = [record for n in range(len(path)) for record in own_records[path[:n]]]
+        records = (item.get_help_record(context) for item in context.command.params if isinstance(item, click.Option))
+        own_records[path] = [record for record in records if record and record not in inherited]
+    common = _common([record for path, records in own_records.items() if len(path) > 1 for record in records])
     names = ", ".join(f"`{name}`" for name in sorted(SHORTCUTS))
     parts = ["# Command line\n", NOTE, SHARED, f"{ALSO}{names}.\n", COMPLETION]
     for path, context in contexts.items():
         pieces = [] if isinstance(context.command, click.Group) else context.command.collect_usage_pieces(context)
         title = " ".join([*(path[1:] or path), *(piece for piece in pieces if piece != "[OPTIONS]")])
-        parts.append(f"## {title}\n\n{_help(context, own[path], common)}")
+        parts.append(f"## {title}\n\n{_help(context, own_records[path], common)}")
         if context.command is cli:
             parts.append(f"{COMMON}\n{_options(context, list(common.values()))}")
     return "\n".join([*parts, exit_codes()])
@@ -104,11 +104,11 @@ def _context(path: tuple[str, ...], command: click.Command) -> click.Context:
 
 def _common(records: list[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Return the options that several commands have with the same help, by their flags, one for each."""
-    found: dict[str, tuple[str, str]] = {}
+    by_flags: dict[str, tuple[str, str]] = {}
     for record, count in Counter(records).most_common():
         if count > 1:
-            found.setdefault(_flags(record), record)
-    return dict(sorted(found.items(), key=lambda each: each[0].lstrip("-")))
+            by_flags.setdefault(_flags(record), record)
+    return dict(sorted(by_flags.items(), key=lambda item: item[0].lstrip("-")))
 
 
 def _flags(record: tuple[str, str]) -> str:
@@ -116,7 +116,7 @@ def _flags(record: tuple[str, str]) -> str:
 
 
 def _help(context: click.Context, records: list[tuple[str, str]], common: Mapping[str, tuple[str, str]]) -> str:
-    paragraphs = [" ".join(each.split()) for each in (context.command.help or "").split("\n\n")]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in (context.command.help or "").split("\n\n")]
     written = [record for record in records if record not in common.values()]
     if written:
         paragraphs.append(_options(context, written).rstrip())
@@ -168,15 +168,15 @@ def settings() -> str:
 
 def strategies() -> str:
     """Return the table of the strategies that agents have from the beginning."""
-    found: dict[str, dict[str, str]] = {}
+    by_agent: dict[str, dict[str, str]] = {}
     for key in keys():
         if key.section.startswith(STRATEGY):
             option = key.dotted.rpartition(".")[2]
-            found.setdefault(key.section.removeprefix(STRATEGY), {})[option] = _default(key.default).replace(
+            by_agent.setdefault(key.section.removeprefix(STRATEGY), {})[option] = _default(key.default).replace(
                 "empty", ""
             )
-    options = list(found["default"])
-    rows = [[f"`{name}`", *(values[option] for option in options)] for name, values in found.items()]
+    options = list(by_agent["default"])
+    rows = [[f"`{name}`", *(values[option] for option in options)] for name, values in by_agent.items()]
     head = ["agent", *(f"`{option}`" for option in options)]
     return "\n".join([_row(head), "|---" * len(head) + "|", *map(_row, rows)])
 
@@ -262,7 +262,7 @@ def python() -> str:
     for name, kind in services.items():
         parts.append(f"## engine.{name}\n\n{_first(kind)}\n")
         parts += [
-            f"* `{_call(each, member)}`: {_result_first(member)}" for each, member in _members(kind) if callable(member)
+            f"* `{_call(key, member)}`: {_result_first(member)}" for key, member in _members(kind) if callable(member)
         ]
         parts.append("")
     parts.append(
@@ -273,8 +273,8 @@ def python() -> str:
 
 
 def _members(kind: type) -> list[tuple[str, Any]]:
-    found = [(name, inspect.getattr_static(kind, name)) for name in sorted(dir(kind)) if not name.startswith("_")]
-    return [(name, member) for name, member in found if inspect.getdoc(member)]
+    members = [(name, inspect.getattr_static(kind, name)) for name in sorted(dir(kind)) if not name.startswith("_")]
+    return [(name, member) for name, member in members if inspect.getdoc(member)]
 
 
 def _returned(function: Callable[..., Any]) -> dict[str, type]:
@@ -286,39 +286,39 @@ def _returned(function: Callable[..., Any]) -> dict[str, type]:
         if isinstance(node, ast.ImportFrom) and node.module
         for name in node.names
     }
-    found = {}
+    kinds = {}
     for word in re.findall(r"[A-Z]\w+", str(function.__annotations__.get("return", ""))):
-        place, name = origin.get(word, (module.__name__, word))
-        kind = getattr(importlib.import_module(place), name, None)
+        module_name, name = origin.get(word, (module.__name__, word))
+        kind = getattr(importlib.import_module(module_name), name, None)
         if inspect.isclass(kind) and kind.__module__.partition(".")[0] == "commonplace":
-            found[word] = kind
-    return found
+            kinds[word] = kind
+    return kinds
 
 
 def _callable(name: str, function: Any) -> str:
-    arguments = "\n".join(f"* `{each}`: {meaning}" for each, meaning in _entries(_doc(function)))
+    arguments = "\n".join(f"* `{argument}`: {meaning}" for argument, meaning in _entries(_doc(function)))
     return f"### {name}\n\n`{_call(name, function)}`\n\n{_first(function)}\n\n{arguments}\n"
 
 
 def _line(name: str, function: Any) -> str:
-    arguments = "".join(f" `{each}`: {meaning}" for each, meaning in _entries(_doc(function)))
+    arguments = "".join(f" `{argument}`: {meaning}" for argument, meaning in _entries(_doc(function)))
     return f"* `{_call(name, function)}`: {_result_first(function)}{arguments}"
 
 
 def _call(name: str, function: Any) -> str:
     """Return how a function is called and what it returns, without the types of its arguments."""
-    given = inspect.signature(getattr(function, "__func__", function))
+    signature = inspect.signature(getattr(function, "__func__", function))
     empty = inspect.Parameter.empty
-    bare = [each.replace(annotation=empty) for each in given.parameters.values() if each.name != "self"]
-    returns = given.return_annotation
+    bare = [item.replace(annotation=empty) for item in signature.parameters.values() if item.name != "self"]
+    returns = signature.return_annotation
     returns = returns if isinstance(returns, str) else inspect.formatannotation(returns)
     arrow = "" if returns == "None" else f" -> {returns}"
     arrow = arrow.replace("views.", "")
-    return f"{name}{given.replace(parameters=bare, return_annotation=empty)}{arrow}"
+    return f"{name}{signature.replace(parameters=bare, return_annotation=empty)}{arrow}"
 
 
-def _first(thing: Any) -> str:
-    return " ".join(_doc(thing).partition("\n\n")[0].split())
+def _first(documented: Any) -> str:
+    return " ".join(_doc(documented).partition("\n\n")[0].split())
 
 
 def _result_first(function: Any) -> str:
@@ -328,15 +328,15 @@ def _result_first(function: Any) -> str:
     return text if bare == text else bare[0].upper() + bare[1:]
 
 
-def _doc(thing: Any) -> str:
-    return inspect.getdoc(thing) or ""
+def _doc(documented: Any) -> str:
+    return inspect.getdoc(documented) or ""
 
 
 def _entries(doc: str) -> list[tuple[str, str]]:
     """Return the arguments that a docstring explains, and how; `help()` shows the rest."""
     section = doc.partition("\n\nArgs:\n")[2].partition("\n\n")[0]
-    entries = [" ".join(each.split()) for each in re.split(r"\n(?=    \S)", "\n" + section) if each.strip()]
-    return [(name, meaning) for name, _, meaning in (each.partition(": ") for each in entries)]
+    entries = [" ".join(entry.split()) for entry in re.split(r"\n(?=    \S)", "\n" + section) if entry.strip()]
+    return [(name, meaning) for name, _, meaning in (entry.partition(": ") for entry in entries)]
 
 
 def _is_result(kind: Any) -> bool:
@@ -345,7 +345,7 @@ def _is_result(kind: Any) -> bool:
 
 def _result(name: str, kind: type) -> str:
     names = [field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")]
-    names += [each for each, member in _members(kind) if isinstance(member, property)]
+    names += [member_name for member_name, member in _members(kind) if isinstance(member, property)]
     return f"* **{name}**: `{', '.join(names)}`"
 
 
@@ -353,9 +353,9 @@ def package_map() -> str:
     """Return the packages and top files of the source, from the top layer down, each with what it is for."""
     rows = []
     for name in [name for line in layer_lines() for name in line] + ["errors", "types"]:
-        place = PACKAGE / name
-        is_package = place.is_dir()
-        source = place / "__init__.py" if is_package else place.with_suffix(".py")
+        path = PACKAGE / name
+        is_package = path.is_dir()
+        source = path / "__init__.py" if is_package else path.with_suffix(".py")
         doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
         first = re.split(r"(?<=\.)\s", " ".join(doc.split()), maxsplit=1)[0]
         rows.append(f"| `{name}{'/' if is_package else '.py'}` | {first} |")
@@ -365,20 +365,20 @@ def package_map() -> str:
 def layer_lines() -> list[list[str]]:
     """Return the layers of the import contract, the top one first."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    (contract,) = [each for each in settings["contracts"] if each["type"] == "layers"]
+    (contract,) = [entry for entry in settings["contracts"] if entry["type"] == "layers"]
     return [line.replace("(", "").replace(")", "").split(" | ") for line in contract["layers"]]
 
 
 def http() -> str:
     """Return the page with the routes of the HTTP API and the problems that they answer."""
     parts = ["# HTTP API\n", NOTE, HTTP]
-    for tag in dict.fromkeys(each.tag for each in OPERATIONS.values()):
+    for tag in dict.fromkeys(operation.tag for operation in OPERATIONS.values()):
         parts.append(f"## {tag}\n")
-        for each in OPERATIONS.values():
-            if each.tag == tag:
-                call = f"`{each.call}`" if isinstance(each.call, str) else each.summary.rstrip(".")
-                scope = "" if each.scope == "read" else f" ({each.scope})"
-                parts.append(f"* `{each.verb} {each.path}`{scope}: {call}")
+        for operation in OPERATIONS.values():
+            if operation.tag == tag:
+                call = f"`{operation.call}`" if isinstance(operation.call, str) else operation.summary.rstrip(".")
+                scope = "" if operation.scope == "read" else f" ({operation.scope})"
+                parts.append(f"* `{operation.verb} {operation.path}`{scope}: {call}")
         parts.append("")
     parts.append("## Problems\n")
     parts += [f"* {status} `{name}`: `{kind.__name__}`" for kind, (status, name) in STATUSES.items()]
@@ -393,17 +393,17 @@ def layers() -> str:
 
 def stored_tables() -> str:
     """Return the schema version and every table with its columns, as the manual shows them."""
-    listed = (f"**{each.name}** ({', '.join(column.name for column in each.columns)}): {each.about}" for each in TABLES)
+    listed = (f"**{item.name}** ({', '.join(column.name for column in item.columns)}): {item.about}" for item in TABLES)
     texts = [f"Schema version {VERSION}.", *listed]
     return "\n\n".join(textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) for text in texts)
 
 
 def llms() -> str:
     """Return the index of the manual for language models, from the links of its first page."""
-    title, _, rest = (DOCS / "index.md").read_text(encoding="utf-8").partition("\n")
-    summary = rest.strip().partition("\n\n")[0].replace("\n", " ")
+    title, _, remainder = (DOCS / "index.md").read_text(encoding="utf-8").partition("\n")
+    summary = remainder.strip().partition("\n\n")[0].replace("\n", " ")
     parts = [title, "", f"> {summary}", "", INSTALL]
-    for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", rest, re.MULTILINE | re.DOTALL):
+    for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", remainder, re.MULTILINE | re.DOTALL):
         if links := re.findall(r"^\* \[(.+?)\]\((.+?)\): (.+?)(?=\n\*|\n\n|\Z)", body, re.MULTILINE | re.DOTALL):
             parts += ["", f"## {heading}", ""]
             parts += [f"- [{name}](docs/{page}): {' '.join(about.split())}" for name, page, about in links]
@@ -413,9 +413,9 @@ def llms() -> str:
 def with_block(path: Path, name: str, body: str) -> str:
     """Return a file with the text between its two marks of that name replaced."""
     begin, end = f"<!-- {name}: written by scripts/generate_docs.py -->\n", f"<!-- end of {name} -->"
-    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
+    before, _, remainder = path.read_text(encoding="utf-8").partition(begin)
+    _, end_mark, after = remainder.partition(end)
+    if not end_mark:
         raise ValueError(f"{path} has no marks of {name!r}")
     return f"{before}{begin}{body}\n{end}{after}"
 

@@ -78,8 +78,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         if prepared(report, "install the SDK 1.x", make_python):
-            done = run(home, BIN / "python", CLIENTS / "sdk_one.py", PROGRAM, home)
-            report.tell("official Python SDK 1.x: every tool, errors, pages, prompt, two clients", problem_of(done))
+            process = run(home, BIN / "python", CLIENTS / "sdk_one.py", PROGRAM, home)
+            report.tell("official Python SDK 1.x: every tool, errors, pages, prompt, two clients", problem_of(process))
         graphiti(report, home)
         if prepared(report, f"install Node ({NODE}), without which no npm tool is tried", install_node) and prepared(
             report, "install the npm packages", install_packages
@@ -94,42 +94,42 @@ def main() -> int:
     return 1 if report.failed else 0
 
 
-def prepared(report: Report, what: str, step: Step) -> bool:
+def prepared(report: Report, title: str, step: Step) -> bool:
     """Run a step of the preparation; say so when it fails."""
-    done = step()
-    if done.returncode:
-        report.tell(what, problem_of(done))
-    return done.returncode == 0
+    process = step()
+    if process.returncode:
+        report.tell(title, problem_of(process))
+    return process.returncode == 0
 
 
 def graphiti(report: Report, home: Path) -> None:
     """Try the connector against graphiti-core over FalkorDB, where both can be had."""
     # Taken out: to the processes that are tried it is no setting.
-    python, why = os.environ.pop("COMMONPLACE_TEST_GRAPHITI", ""), ""
+    python, reason = os.environ.pop("COMMONPLACE_TEST_GRAPHITI", ""), ""
     if not python:
-        python, why = make_graphiti()
-    if why:
-        print(f"{'-':8}Graphiti: not run, as it cannot be installed here: {why}")
+        python, reason = make_graphiti()
+    if reason:
+        print(f"{'-':8}Graphiti: not run, as it cannot be installed here: {reason}")
         return
-    done = run(home, sys.executable, CLIENTS / "graphiti_check.py", python, home / "graphiti")
-    for line in done.stdout.splitlines():
+    process = run(home, sys.executable, CLIENTS / "graphiti_check.py", python, home / "graphiti")
+    for line in process.stdout.splitlines():
         report.tell(f"Graphiti: {line}")
-    if done.returncode:
-        report.tell("Graphiti: the next check", done.stderr.strip()[-600:])
+    if process.returncode:
+        report.tell("Graphiti: the next check", process.stderr.strip()[-600:])
 
 
 def make_graphiti() -> tuple[str, str]:
     """Bring the environment of graphiti-core up to date; return its Python, and why there is none."""
-    place = PLACE / "graphiti"
+    directory = PLACE / "graphiti"
     base = next((name for name in PYTHONS if run(PLACE, name, "--version").returncode == 0), "")
     if not base:
         return "", f"there is no {' and no '.join(PYTHONS)}"
-    python = place / "bin" / "python"
-    made = run(PLACE, base, "-m", "venv", place) if not python.exists() else None
-    if made is not None and made.returncode:
-        return "", problem_of(made)
-    done = run(PLACE, python, "-m", "pip", "install", *QUIETLY, *GRAPHITI)
-    return str(python), problem_of(done).splitlines()[-1] if done.returncode else ""
+    python = directory / "bin" / "python"
+    creation = run(PLACE, base, "-m", "venv", directory) if not python.exists() else None
+    if creation is not None and creation.returncode:
+        return "", problem_of(creation)
+    process = run(PLACE, python, "-m", "pip", "install", *QUIETLY, *GRAPHITI)
+    return str(python), problem_of(process).splitlines()[-1] if process.returncode else ""
 
 
 def make_python() -> subprocess.CompletedProcess[str]:
@@ -155,16 +155,16 @@ def install_packages() -> subprocess.CompletedProcess[str]:
     return run(PLACE, BIN / "npm", "install", "--prefix", NPM, "--no-audit", "--no-fund", "--loglevel=error", *PACKAGES)
 
 
-def run(place: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+def run(directory: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command that finds our Node; what is tried finds no settings of the user's, what prepares it does."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE", "XDG", "PYTHON"))}
-    environment = {**kept, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
-    if place != PLACE:
-        environment["HOME"] = str(place)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE", "XDG", "PYTHON"))}
+    environment = {**clean, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
+    if directory != PLACE:
+        environment["HOME"] = str(directory)
     try:
         return subprocess.run(
             [str(part) for part in command],
-            cwd=place,
+            cwd=directory,
             env=environment,
             capture_output=True,
             text=True,
@@ -175,45 +175,45 @@ def run(place: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 1, "", str(error))
 
 
-def problem_of(done: subprocess.CompletedProcess[str]) -> str:
+def problem_of(process: subprocess.CompletedProcess[str]) -> str:
     """Return "" for a command that ended well, else the last that it said."""
-    said = (done.stdout + done.stderr).strip()
-    return "" if done.returncode == 0 else said[-600:] or f"it ended with {done.returncode}"
+    output = (process.stdout + process.stderr).strip()
+    return "" if process.returncode == 0 else output[-600:] or f"it ended with {process.returncode}"
 
 
 class Inspector:
     """MCP Inspector's command line on a store; each call is a process of its own.
 
     Attributes:
-        way: the era of the protocol, and how the server is reached where that is not by standard streams.
+        mode: the era of the protocol, and how the server is reached where that is not by standard streams.
     """
 
-    def __init__(self, report: Report, home: Path, way: str, server: Sequence[str | Path]) -> None:
-        self.way = way
+    def __init__(self, report: Report, home: Path, mode: str, server: Sequence[str | Path]) -> None:
+        self.mode = mode
         self._report = report
         self._home = home
         self._server = server
 
     def ask(self, method: str, *options: str, fails: bool = False) -> Any:
         """Send a request, tell whether it ended as it should, and return its result."""
-        era = ("--protocol-era", self.way.partition(",")[0])
+        era = ("--protocol-era", self.mode.partition(",")[0])
         command = (NPM / "node_modules" / ".bin" / "mcp-inspector", "--cli", *self._server, *era)
-        done = run(self._home, *command, "--format", "json", "--method", method, *options)
-        problem = "it was no error" if fails and done.returncode == 0 else "" if fails else problem_of(done)
+        process = run(self._home, *command, "--format", "json", "--method", method, *options)
+        problem = "it was no error" if fails and process.returncode == 0 else "" if fails else problem_of(process)
         self.tell(" ".join([method, *options]), problem)
         try:
-            return json.loads(done.stdout)["result"]
+            return json.loads(process.stdout)["result"]
         except (ValueError, KeyError, TypeError):
             return {}
 
     def call(self, name: str, /, **arguments: Any) -> Any:
         """Call a tool and return its structured result."""
-        told = json.dumps(arguments)
-        return self.ask("tools/call", "--tool-name", name, "--tool-args-json", told).get("structuredContent", {})
+        encoded = json.dumps(arguments)
+        return self.ask("tools/call", "--tool-name", name, "--tool-args-json", encoded).get("structuredContent", {})
 
-    def tell(self, what: str, problem: str) -> None:
+    def tell(self, title: str, problem: str) -> None:
         """Tell of a check."""
-        self._report.tell(f"Inspector, {self.way}: {what}", problem)
+        self._report.tell(f"Inspector, {self.mode}: {title}", problem)
 
 
 def inspect(inspector: Inspector) -> None:
@@ -222,10 +222,10 @@ def inspect(inspector: Inspector) -> None:
     first = inspector.call("memory_store", content="Billing keeps its invoices in Postgres.", tier="long").get("id", "")
     second = inspector.call("memory_store", content="Ada decided about refunds.").get("id", "")
     query = "where does billing keep invoices"
-    found = [
+    results = [
         hit["path"] for hit in inspector.call("memory_search", query=query).get("results", []) if hit["id"] == first
     ]
-    inspector.tell("what one process stored, another found", "" if found else "it did not")
+    inspector.tell("what one process stored, another found", "" if results else "it did not")
     inspector.call("memory_get", path=f"memory:{first}")
     inspector.call("memory_context", task="billing")
     inspector.call("memory_link", source=first, target=second)
@@ -250,10 +250,10 @@ def conform(report: Report, home: Path, address: str) -> None:
     if not names:
         report.tell("conformance", "the suite lists no scenarios for servers")
 
-    def scenarios(what: str, url: str, chosen: Sequence[str]) -> None:
+    def scenarios(title: str, url: str, chosen: Sequence[str]) -> None:
         for name in chosen:
-            done = run(home, suite, "server", "--url", url, "--scenario", name)
-            report.tell(f"conformance, {what}: {name}", problem_of(done))
+            process = run(home, suite, "server", "--url", url, "--scenario", name)
+            report.tell(f"conformance, {title}: {name}", problem_of(process))
 
     scenarios("our server", address, [name for name in names if name in GENERAL])
     with bridged((sys.executable, str(CLIENTS / "fixture_server.py")), home) as url:
@@ -284,8 +284,8 @@ def bridged(command: Sequence[str], directory: Path) -> Iterator[str]:
 
 def versions() -> Iterator[str]:
     """Yield what it was tried with."""
-    asked = "import importlib.metadata; print('mcp', importlib.metadata.version('mcp'))"
-    yield run(PLACE, BIN / "python", "-c", asked).stdout.strip()
+    code = "import importlib.metadata; print('mcp', importlib.metadata.version('mcp'))"
+    yield run(PLACE, BIN / "python", "-c", code).stdout.strip()
     yield f"node {run(PLACE, BIN / 'node', '--version').stdout.strip()}"
     for package in PACKAGES:
         name = package.rpartition("@")[0]

@@ -38,8 +38,8 @@ def main() -> None:
         }
     else:
         with tempfile.TemporaryDirectory() as scratch:
-            done = ran(json.load(sys.stdin), Path(scratch))
-        answer = {"status": "error", "error": done} if "code" in done else {"status": "ok", "result": done}
+            outcome = ran(json.load(sys.stdin), Path(scratch))
+        answer = {"status": "error", "error": outcome} if "code" in outcome else {"status": "ok", "result": outcome}
     print(json.dumps({"protocol": 1, **answer}))
 
 
@@ -63,8 +63,8 @@ def replies(by_task: Mapping[str, str]) -> Callable[[str, str], str]:
     left = dict(by_task)
 
     def answer(system: str, user: str) -> str:
-        named = next((name for name in left if name in user or name in system), None)
-        return left.pop(named or next(iter(left), ""), "{}")
+        match = next((name for name in left if name in user or name in system), None)
+        return left.pop(match or next(iter(left), ""), "{}")
 
     return answer
 

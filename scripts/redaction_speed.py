@@ -106,27 +106,27 @@ def texts() -> dict[str, str]:
     base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     lines = "\n".join("".join(chance.choices(base64, k=76)) for _ in range(SIZE // 77))
     words = ("the", "password", "of", "a", "token", "is", "in", "key", "curl", "login", "secret", "and", "value", "x1")
-    named = {repr(piece): piece * (SIZE // len(piece)) for piece in PIECES}
-    named["base64 in lines"] = lines
-    named["base64 in one line"] = lines.replace("\n", "")
-    named["a key without an end"] = "-----BEGIN PRIVATE KEY-----\n" + lines
-    named["words behind the mark of a key"] = "-----BEGIN PRIVATE KEY-----\n" + "a word or two " * (SIZE // 14)
-    named["words"] = " ".join(chance.choices(words, k=SIZE // 5))
-    named["pieces"] = "".join(chance.choices(PIECES, k=SIZE // 6))
-    return named
+    by_name = {repr(piece): piece * (SIZE // len(piece)) for piece in PIECES}
+    by_name["base64 in lines"] = lines
+    by_name["base64 in one line"] = lines.replace("\n", "")
+    by_name["a key without an end"] = "-----BEGIN PRIVATE KEY-----\n" + lines
+    by_name["words behind the mark of a key"] = "-----BEGIN PRIVATE KEY-----\n" + "a word or two " * (SIZE // 14)
+    by_name["words"] = " ".join(chance.choices(words, k=SIZE // 5))
+    by_name["pieces"] = "".join(chance.choices(PIECES, k=SIZE // 6))
+    return by_name
 
 
 def main() -> None:
-    taken = []
+    timings = []
     for name, text in texts().items():
         start = time.process_time()
         find_secrets(text)
-        taken.append((time.process_time() - start, name))
-    taken.sort(reverse=True)
-    for seconds, name in taken[:30]:
+        timings.append((time.process_time() - start, name))
+    timings.sort(reverse=True)
+    for seconds, name in timings[:30]:
         print(f"{seconds:6.3f} s  {name}")
-    slowest, middle = taken[0][0], taken[len(taken) // 2][0]
-    print(f"{len(taken)} texts of a million characters: the slowest {slowest:.3f} s, the middle one {middle:.3f} s")
+    slowest, middle = timings[0][0], timings[len(timings) // 2][0]
+    print(f"{len(timings)} texts of a million characters: the slowest {slowest:.3f} s, the middle one {middle:.3f} s")
 
 
 if __name__ == "__main__":

@@ -34,21 +34,21 @@ with commonplace.open("store") as book:
 def main() -> int:
     """Run all steps."""
     with tempfile.TemporaryDirectory() as temporary:
-        place = Path(temporary)
-        wheel = timed("build", lambda: build(place))
+        directory = Path(temporary)
+        wheel = timed("build", lambda: build(directory))
         size = wheel.stat().st_size
         print(f"wheel: {size:,} bytes, the limit is {MAX_WHEEL_BYTES:,}")
         if size > MAX_WHEEL_BYTES:
             return 1
-        python = timed("install", lambda: install(wheel, place / "environment"))
-        timed("example", lambda: run_example(python, place))
+        python = timed("install", lambda: install(wheel, directory / "environment"))
+        timed("example", lambda: run_example(python, directory))
     return 0
 
 
-def build(place: Path) -> Path:
+def build(directory: Path) -> Path:
     """Build the wheel from the working tree."""
-    run(*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place / "dist"), str(ROOT))
-    (wheel,) = (place / "dist").glob("*.whl")
+    run(*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(directory / "dist"), str(ROOT))
+    (wheel,) = (directory / "dist").glob("*.whl")
     return wheel
 
 
@@ -60,22 +60,22 @@ def install(wheel: Path, environment: Path) -> Path:
     return python
 
 
-def run_example(python: Path, place: Path) -> None:
+def run_example(python: Path, directory: Path) -> None:
     """Index two files and find one of them, from the library and from the command line."""
-    project = place / "project"
+    project = directory / "project"
     project.mkdir()
     (project / "security.md").write_text("# Security\n\nPasswords are hashed with scrypt and a salt for each user.\n")
     (project / "cooking.md").write_text("# Cooking\n\nRice is boiled for twelve minutes in salted water.\n")
-    run(str(python), "-c", EXAMPLE, cwd=place)
-    run(str(python.parent / "commonplace"), "--store", "store", "search", "password hashing", "--json", cwd=place)
+    run(str(python), "-c", EXAMPLE, cwd=directory)
+    run(str(python.parent / "commonplace"), "--store", "store", "search", "password hashing", "--json", cwd=directory)
 
 
 def run(*command: str, cwd: Path | None = None) -> None:
     """Run a command quietly; show what it said when it fails."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE_", "PYTHON"))}
-    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        print(done.stdout + done.stderr, file=sys.stderr)
+    process = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+    if process.returncode != 0:
+        print(process.stdout + process.stderr, file=sys.stderr)
         raise SystemExit(1)
 
 

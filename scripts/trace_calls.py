@@ -57,11 +57,11 @@ def remember(engine: Engine) -> Callable[[], object]:
 
 def memory_search(engine: Engine) -> Callable[[], object]:
     """Return a call of the tool of the MCP server, without its transport."""
-    from commonplace.mcp.protocol import Context, Terms, call_tool
+    from commonplace.mcp.protocol import CallContext, Terms, call_tool
     from commonplace.mcp.registry import registry_of
 
     registry = registry_of(lambda _: engine)
-    context = Context(Terms("2025-11-25"))
+    context = CallContext(Terms("2025-11-25"))
     return lambda: call_tool(registry, {"name": "memory_search", "arguments": {"query": QUERY}}, context)
 
 
@@ -92,10 +92,10 @@ def traced(codes: set[CodeType]) -> Iterator[None]:
 
 def figures(codes: set[CodeType]) -> Row:
     """Return how many functions, modules and packages some code is in."""
-    ours = {code for code in codes if Path(code.co_filename).is_relative_to(SOURCE) and is_function(code)}
-    paths = {Path(code.co_filename).relative_to(SOURCE) for code in ours}
+    own_code = {code for code in codes if Path(code.co_filename).is_relative_to(SOURCE) and is_function(code)}
+    paths = {Path(code.co_filename).relative_to(SOURCE) for code in own_code}
     # A second run of one `def`, as of a decorator's wrapper, is no second function.
-    functions = {(code.co_filename, code.co_firstlineno, code.co_name) for code in ours}
+    functions = {(code.co_filename, code.co_firstlineno, code.co_name) for code in own_code}
     return {"functions": len(functions), "modules": len(paths), "packages": len({path.parts[0] for path in paths})}
 
 
@@ -106,7 +106,7 @@ def is_function(code: CodeType) -> bool:
 
 def measure(name: str, store: Path) -> dict[str, Row]:
     """Return the figures of the first and the third call."""
-    (make,) = (each for each in CALLS if each.__name__ == name)
+    (make,) = (function for function in CALLS if function.__name__ == name)
     cold: set[CodeType] = set()
     warm: set[CodeType] = set()
     with ExitStack() as stack:
@@ -123,17 +123,17 @@ def measure(name: str, store: Path) -> dict[str, Row]:
 def calls() -> dict[str, Row]:
     """Return the figures of every call."""
     rows = {}
-    with tempfile.TemporaryDirectory() as place:
-        home = Path(place)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("COMMONPLACE", "XDG"))}
-        environment = {**kept, "HOME": place}
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        variables = {key: value for key, value in os.environ.items() if not key.startswith(("COMMONPLACE", "XDG"))}
+        environment = {**variables, "HOME": folder}
         run = [sys.executable, __file__]
-        subprocess.run([*run, "--make", str(home / "store")], env=environment, check=True, cwd=place)
-        for name in (each.__name__ for each in CALLS):
+        subprocess.run([*run, "--make", str(home / "store")], env=environment, check=True, cwd=folder)
+        for name in (call.__name__ for call in CALLS):
             shutil.copytree(home / "store", home / name)
             command = [*run, "--one", name, str(home / name)]
-            done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, cwd=place)
-            rows.update({f"{name}, {kind}": row for kind, row in json.loads(done.stdout).items()})
+            process = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, cwd=folder)
+            rows.update({f"{name}, {kind}": row for kind, row in json.loads(process.stdout).items()})
     return rows
 
 
@@ -148,26 +148,26 @@ def make_store(path: Path) -> None:
 def tree() -> dict[str, float]:
     """Return the figures of the source below src/commonplace."""
     modules = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
-    found: Counter[str] = Counter(files=len(modules))
+    counts: Counter[str] = Counter(files=len(modules))
     importers: dict[str, set[str]] = {name: set() for name in modules}
     comments = 0
     for name, path in modules.items():
         text = path.read_text(encoding="utf-8")
         parsed = ast.parse(text)
         nodes = list(ast.walk(parsed))
-        found["lines"] += text.count("\n")
-        found["packages"] += path.name == "__init__.py"
-        found["statements"] += sum(isinstance(node, ast.stmt) and not is_docstring(node) for node in nodes)
-        found["TYPE_CHECKING blocks"] += sum(isinstance(node, ast.If) and is_for_checkers(node) for node in nodes)
-        found["imports inside functions"] += len(inner_imports(nodes))
+        counts["lines"] += text.count("\n")
+        counts["packages"] += path.name == "__init__.py"
+        counts["statements"] += sum(isinstance(node, ast.stmt) and not is_docstring(node) for node in nodes)
+        counts["TYPE_CHECKING blocks"] += sum(isinstance(node, ast.If) and is_for_checkers(node) for node in nodes)
+        counts["imports inside functions"] += len(inner_imports(nodes))
         with path.open("rb") as file:
             comments += sum(token.type == tokenize.COMMENT for token in tokenize.tokenize(file.readline))
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         for imported in imports(nodes, package):
             if imported in importers and imported != name:
                 importers[imported].add(name)
-    found["modules with one importer"] = sum(len(each) == 1 for each in importers.values())
-    return {**found, "comments in 100 lines": round(100 * comments / found["lines"], 2)}
+    counts["modules with one importer"] = sum(len(names) == 1 for names in importers.values())
+    return {**counts, "comments in 100 lines": round(100 * comments / counts["lines"], 2)}
 
 
 def module_name(path: Path) -> str:
@@ -189,8 +189,8 @@ def is_for_checkers(node: ast.If) -> bool:
 def inner_imports(nodes: list[ast.AST]) -> set[ast.AST]:
     """Return the imports inside functions."""
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    inner = (each for function in functions for each in ast.walk(function))
-    return {each for each in inner if isinstance(each, ast.Import | ast.ImportFrom)}
+    inner = (inner_node for function in functions for inner_node in ast.walk(function))
+    return {inner_node for inner_node in inner if isinstance(inner_node, ast.Import | ast.ImportFrom)}
 
 
 def imports(nodes: list[ast.AST], package: str) -> Iterator[str]:
@@ -218,10 +218,10 @@ def main(arguments: list[str]) -> int:
         rows = [f"{name:<28}{value:>10,}" for name, value in source.items()]
         print(json.dumps(source) if "--json" in arguments else "\n".join(rows))
         return 0
-    found = calls()
+    table_rows = calls()
     head = f"{'':<22}{'functions':>11}{'modules':>11}{'packages':>11}"
-    table = [f"{name:<22}" + "".join(f"{value:>11,}" for value in row.values()) for name, row in found.items()]
-    print(json.dumps(found) if "--json" in arguments else "\n".join([head, *table]))
+    table = [f"{name:<22}" + "".join(f"{value:>11,}" for value in row.values()) for name, row in table_rows.items()]
+    print(json.dumps(table_rows) if "--json" in arguments else "\n".join([head, *table]))
     return 0
 
 

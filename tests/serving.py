@@ -14,7 +14,7 @@ from tests.responses import check
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.server.access import Access, PageSession
+from commonplace.server.access import AccessControl, PageSession
 from commonplace.server.app import EnginePool, Limits, Service, application
 from commonplace.server.run import LOOPBACK
 
@@ -70,7 +70,7 @@ def serving(
 ) -> Iterator[httpx.Client]:
     """Yield a client of a server, each of whose answers must be as documented; `client.base_url` is its address."""
     engines = EnginePool(open_engine or (lambda: commonplace.open(store, embedder="hashing")))
-    access = Access(engines.root, hosts=LOOPBACK, is_local=is_local, per_minute=per_minute, page=page)
+    access = AccessControl(engines.root, hosts=LOOPBACK, is_local=is_local, per_minute=per_minute, page=page)
     app = application(Service(engines, access, limits or Limits()))
     server = _Server(
         uvicorn.Config(app, port=0, http="h11", ws="none", log_config=None, access_log=False, lifespan="off")

@@ -64,9 +64,9 @@ def packed(tensors: Tensors, network: Network) -> bytes:
     squares = []
     for number in range(network.layers):
         part = layer(tensors, number)
-        own = [quantised(square) for square in _squares(part, network)]
-        vectors += [*_biases_and_norms(part, network), *(scales for _, scales in own)]
-        squares += [rows.T.tobytes() for rows, _ in own]
+        quantised_squares = [quantised(square) for square in _squares(part, network)]
+        vectors += [*_biases_and_norms(part, network), *(scales for _, scales in quantised_squares)]
+        squares += [rows.T.tobytes() for rows, _ in quantised_squares]
     floats = np.concatenate([positions.ravel(), *vectors]).astype("<f4")
     return b"".join([words.tobytes(), floats.tobytes(), *squares])
 
@@ -85,7 +85,7 @@ def _squares(part: Tensors, network: Network) -> list[Floats]:
 def _biases_and_norms(part: Tensors, network: Network) -> list[Floats]:
     names = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
     norms = [
-        part[f"{place}.LayerNorm.{kind}"] for place in ("attention.output", "output") for kind in ("weight", "bias")
+        part[f"{block}.LayerNorm.{kind}"] for block in ("attention.output", "output") for kind in ("weight", "bias")
     ]
     inner = np.split(part["intermediate.dense.bias"], network.inner)
     return [*(part[f"{name}.bias"] for name in names), *inner, part["output.dense.bias"], *norms]
@@ -140,12 +140,12 @@ def main() -> int:
     tensors = read_safetensors(fetch(arguments.work).weights)
     out = arguments.out or arguments.work / "minilm"
     write_model(out, tensors, network_of(tensors, HEADS, TOKENS))
-    found = agreements(out, tensors)
+    cosines = agreements(out, tensors)
     size = (out / WEIGHTS).stat().st_size
-    print(f"{out / WEIGHTS}: {size:,} bytes; cosines with float32: {', '.join(f'{each:.4f}' for each in found)}")
+    print(f"{out / WEIGHTS}: {size:,} bytes; cosines with float32: {', '.join(f'{cosine:.4f}' for cosine in cosines)}")
     problems = problems_found(out) if arguments.verify else []
-    if found.min() < MIN_COSINE:
-        problems.append(f"a cosine with float32 is {found.min():.4f}, expected {MIN_COSINE}")
+    if cosines.min() < MIN_COSINE:
+        problems.append(f"a cosine with float32 is {cosines.min():.4f}, expected {MIN_COSINE}")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

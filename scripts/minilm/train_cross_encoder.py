@@ -137,8 +137,8 @@ def _shipped(embedder: MinilmEmbedder) -> list[np.ndarray[Any, Any]]:
     squares = np.frombuffer(data, np.int8, offset=network.squares_at).reshape(-1, width, width).astype(np.float32)
     for layer in range(network.layers):
         last = 2 + (layer + 1) * network.vectors
-        own = slice(layer * network.squares, (layer + 1) * network.squares)
-        squares[own] *= vectors[last - network.squares : last, None]
+        span = slice(layer * network.squares, (layer + 1) * network.squares)
+        squares[span] *= vectors[last - network.squares : last, None]
     return [words[:, :width] * scales, floats[: network.tokens].copy(), vectors.copy(), squares]
 
 
@@ -146,7 +146,7 @@ def read_families(*names: str) -> list[list[tuple[str, str]]]:
     """Return families of statements, each with its mark."""
     blocks = [block for name in names for block in (DATA / name).read_text("utf-8").strip().split("\n\n")]
     return [
-        [(mark, said) for mark, _, said in (line.partition(": ") for line in block.splitlines())] for block in blocks
+        [(mark, text) for mark, _, text in (line.partition(": ") for line in block.splitlines())] for block in blocks
     ]
 
 
@@ -156,12 +156,12 @@ def read_stores() -> list[Store]:
     for block in (DATA / "memory_stores.txt").read_text("utf-8").strip().split("\n\n"):
         store = []
         for line in block.splitlines()[1:]:
-            said, *marks = line.partition(". ")[2].split(" | ")
-            found = {}
+            text, *marks = line.partition(". ")[2].split(" | ")
+            overtaken = {}
             for mark in marks:
                 word, *places = re.findall(r"\w+", mark)
-                found.update({int(place) - 1: 1.0 if word == "over" else DOUBTED for place in places})
-            store.append((said.strip(), found))
+                overtaken.update({int(number) - 1: 1.0 if word == "over" else DOUBTED for number in places})
+            store.append((text.strip(), overtaken))
         stores.append(store)
     return stores
 
@@ -176,41 +176,41 @@ def of_family(
         most: so many of the older statements are read, chosen by chance.
     """
     first, second, *_ = draw.sample(PEOPLE, 2)
-    here, there = draw.sample(PLACES, 2)
-    marks = {"{N}": first, "{M}": second, "{C}": here, "{D}": there}
+    home, away = draw.sample(PLACES, 2)
+    marks = {"{N}": first, "{M}": second, "{C}": home, "{D}": away}
 
-    def named(text: str) -> str:
+    def fill_in(text: str) -> str:
         return re.sub(r"\{[NMCD]\}", lambda found: marks[found[0]], text)
 
     by_mark: dict[str, list[str]] = {"o": [], "n": [], "d": [], "x": []}
-    for mark, said in family:
-        by_mark["n" if mark == "q" else mark].append(named(said))
+    for mark, statement in family:
+        by_mark["n" if mark == "q" else mark].append(fill_in(statement))
     for older in draw.sample(by_mark["o"], min(most, len(by_mark["o"]))):
         yield from (Example(older, newer, 1) for newer in by_mark["n"])
         yield from (Example(older, unsure, DOUBTED) for unsure in by_mark["d"])
         yield from (Example(older, near, 0) for near in by_mark["x"])
-        yield Example(older, named(draw.choice(strangers)), 0)
+        yield Example(older, fill_in(draw.choice(strangers)), 0)
     for name in alike:
         if len(by_mark[name]) > 1:  # what says the same, or stands beside it
             first_said, then_said = draw.sample(by_mark[name], 2)
             yield Example(first_said, then_said, 0)
     # The same news of another person.
-    for mark, said in family:
-        if mark in "nq" and "{N}" in said and any(m == "o" and "{N}" in text for m, text in family):
+    for mark, statement in family:
+        if mark in "nq" and "{N}" in statement and any(m == "o" and "{N}" in text for m, text in family):
             older = draw.choice([text for m, text in family if m == "o" and "{N}" in text])
-            yield Example(named(older), named(said.replace("{M}", first).replace("{N}", second)), 0)
+            yield Example(fill_in(older), fill_in(statement.replace("{M}", first).replace("{N}", second)), 0)
 
 
 def of_store(
     store: Sequence[tuple[str, dict[int, float]]], embed: Callable[[Sequence[str]], Any], draw: random.Random
 ) -> Iterator[Example]:
     """Yield the pairs of a store in which one overtakes, and of those that both hold the nearest and a few others."""
-    vectors = embed([said for said, _ in store])
-    for place, (said, over) in enumerate(store):
-        before = [number for number in np.argsort(-vectors[:place] @ vectors[place]).tolist() if number not in over]
+    vectors = embed([text for text, _ in store])
+    for index, (text, over) in enumerate(store):
+        before = [number for number in np.argsort(-vectors[:index] @ vectors[index]).tolist() if number not in over]
         both = before[:NEAREST] + draw.sample(before[NEAREST:], min(OTHERS, len(before[NEAREST:])))
-        yield from (Example(store[number][0], said, chance) for number, chance in over.items())
-        yield from (Example(store[number][0], said, 0) for number in both)
+        yield from (Example(store[number][0], text, chance) for number, chance in over.items())
+        yield from (Example(store[number][0], text, 0) for number in both)
 
 
 class Reader:
@@ -224,9 +224,9 @@ class Reader:
     def batches(self, examples: Iterable[Example], draw: random.Random) -> list[tuple[Tensor, ...]]:
         ids = [self._pair(example) for example in examples]
         order = sorted(range(len(ids)), key=lambda row: (sum(map(len, ids[row][:2])) + draw.random() * 4, row))
-        some = [[ids[row] for row in order[first : first + BATCH]] for first in range(0, len(order), BATCH)]
-        draw.shuffle(some)
-        return [self._batch(rows) for rows in some]
+        batches = [[ids[row] for row in order[first : first + BATCH]] for first in range(0, len(order), BATCH)]
+        draw.shuffle(batches)
+        return [self._batch(rows) for rows in batches]
 
     def _batch(self, rows: Sequence[tuple[list[int], list[int], float]]) -> tuple[Tensor, ...]:
         longest = max(len(older) + len(newer) for older, newer, _ in rows)
@@ -259,7 +259,7 @@ def train(
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min((step + 1) / (steps / 20), (steps - step) / (steps * 0.95))
     )
-    done, total = 0, 0.0
+    steps_done, total = 0, 0.0
     for examples in epochs:
         for *inputs, chances in reader.batches(examples, draw):
             with torch.autocast("cpu", torch.bfloat16):
@@ -271,22 +271,22 @@ def train(
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimiser.step()
             schedule.step()
-            done, total = done + 1, total + loss.item()
-            if done % 100 == 0:
-                print(f"{done} of {steps} steps, loss {total / 100:.4f}", flush=True)
+            steps_done, total = steps_done + 1, total + loss.item()
+            if steps_done % 100 == 0:
+                print(f"{steps_done} of {steps} steps, loss {total / 100:.4f}", flush=True)
                 total = 0.0
 
 
-def held_out(some: Sequence[Any], every: int) -> tuple[list[Any], list[Any]]:
+def held_out(items: Sequence[Any], every: int) -> tuple[list[Any], list[Any]]:
     """Return what is trained with, and what is measured on."""
-    return [each for place, each in enumerate(some) if place % every], list(some[::every])
+    return [item for position, item in enumerate(items) if position % every], list(items[::every])
 
 
 def measure(model: CrossEncoder, examples: Sequence[Example], reader: Reader, draw: random.Random) -> dict[str, float]:
     """Return how many pairs of those held out are judged right, and the average precision of either score."""
     with torch.no_grad():
-        found = [(*model(*inputs), chances) for *inputs, chances in reader.batches(examples, draw)]
-    odds, doubts, chances = (torch.cat(some) for some in zip(*found, strict=True))
+        outputs = [(*model(*inputs), chances) for *inputs, chances in reader.batches(examples, draw)]
+    odds, doubts, chances = (torch.cat(parts) for parts in zip(*outputs, strict=True))
 
     def average_precision(score: Tensor, is_true: Tensor) -> float:
         true = is_true[torch.argsort(-score)].float()
@@ -322,12 +322,12 @@ def main() -> None:
     stores, test_stores = held_out(read_stores(), HELD_OUT_STORES)
     plain = read_families("plain_statements.txt")
 
-    def of_families(some: Sequence[Sequence[tuple[str, str]]], alike: str = "onx", most: int = 9) -> list[Example]:
-        strangers = [said for family in some for _, said in family]
-        return [example for family in some for example in of_family(family, strangers, draw, alike, most)]
+    def of_families(entries: Sequence[Sequence[tuple[str, str]]], alike: str = "onx", most: int = 9) -> list[Example]:
+        strangers = [statement for family in entries for _, statement in family]
+        return [example for family in entries for example in of_family(family, strangers, draw, alike, most)]
 
-    def of_stores(some: Iterable[Store]) -> list[Example]:
-        return [example for store in some for example in of_store(store, embed, draw)]
+    def of_stores(entries: Iterable[Store]) -> list[Example]:
+        return [example for store in entries for example in of_store(store, embed, draw)]
 
     tests = {
         "families": of_families(test_families),

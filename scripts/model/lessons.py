@@ -47,10 +47,10 @@ def groups(work: Path, data: Path) -> list[Group]:
 
 
 def _gathered(work: Path, data: Path) -> list[Group]:
-    code, told, pages = _of_sources(work)
-    found = [
+    code, docstrings, pages = _of_sources(work)
+    groups = [
         Group("a sentence about a function, its code", 3.0, 45_000, code),
-        Group("the first sentence about a function or class, the others", 3.0, 45_000, told),
+        Group("the first sentence about a function or class, the others", 3.0, 45_000, docstrings),
         Group("a heading, its section", 1.5, 20_000, pages),
         Group("words, their meaning; a meaning, an example", 2.0, 100_000, list(_of_wordnet(work))),
         Group("a country and a subject, what there is to say", 1.0, 9_000, list(_of_countries(work))),
@@ -59,7 +59,7 @@ def _gathered(work: Path, data: Path) -> list[Group]:
         Group("a line of talk, the next one", 0.2, 1_300, list(_of_talk(work))),
     ]
     draw = random.Random(SEED)  # noqa: S311 - a sample, no secret
-    return [group._replace(pairs=_some(draw, group.pairs, group.most)) for group in found]
+    return [group._replace(pairs=_some(draw, group.pairs, group.most)) for group in groups]
 
 
 def _some(draw: random.Random, pairs: list[Pair], most: int) -> list[Pair]:
@@ -69,16 +69,16 @@ def _some(draw: random.Random, pairs: list[Pair], most: int) -> list[Pair]:
 
 def _of_sources(work: Path) -> tuple[list[Pair], list[Pair], list[Pair]]:
     draw = random.Random(SEED)  # noqa: S311 - a sample, no secret
-    code, told, pages = list[Pair](), list[Pair](), list[Pair]()
+    code, docstrings, pages = list[Pair](), list[Pair](), list[Pair]()
     for package in packages.SOURCES:
         documented = [pair for pair in _of_package(package, work, (".py",)) if worth(pair)]
         functions = [pair for pair in documented if _CODE.match(pair.passage)]
         code += _some(draw, functions, PER_PACKAGE)
-        told += _some(draw, [pair for pair in documented if not _CODE.match(pair.passage)], PER_PACKAGE)
+        docstrings += _some(draw, [pair for pair in documented if not _CODE.match(pair.passage)], PER_PACKAGE)
         print(f"{package.name} {package.version}: {len(documented)} pairs", flush=True)
     for package in (*packages.SOURCES, *packages.MANUALS):
         pages += filter(worth, _of_package(package, work, (".rst", ".md", ".txt")))
-    return code, told, pages
+    return code, docstrings, pages
 
 
 def _of_package(package: Package, work: Path, endings: tuple[str, ...]) -> Iterator[Pair]:

@@ -68,9 +68,9 @@ def similarity_correlation(measured: Measured, pairs: list[dict[str, Any]]) -> f
 def gain(order: list[str], relevant: Mapping[str, float]) -> float:
     """Return nDCG of the first ten (Järvelin & Kekäläinen 2002), gains as judged."""
     discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
-    found = np.array([relevant.get(document, 0.0) for document in order[:DEPTH]])
+    grades = np.array([relevant.get(document, 0.0) for document in order[:DEPTH]])
     ideal = np.array(sorted(relevant.values(), reverse=True)[:DEPTH])
-    return float(found @ discounts[: len(found)] / (ideal @ discounts[: len(ideal)]))
+    return float(grades @ discounts[: len(grades)] / (ideal @ discounts[: len(ideal)]))
 
 
 def mean_gain(measured: Measured, collection: Path) -> float:
@@ -84,11 +84,11 @@ def mean_gain(measured: Measured, collection: Path) -> float:
         if query in queries and float(grade) > 0:
             judged.setdefault(query, {})[document] = float(grade)
     documents = measured.embedded([f"{document.get('title', '')} {document['text']}" for document in corpus])
-    asked = measured.embedded([queries[query] for query in judged])
+    query_vectors = measured.embedded([queries[query] for query in judged])
     gains = []
-    for vector, relevant in zip(asked, judged.values(), strict=True):
+    for vector, relevant in zip(query_vectors, judged.values(), strict=True):
         best = np.argsort(-(documents @ vector), kind="stable")[:DEPTH]
-        gains.append(gain([ids[place] for place in best], relevant))
+        gains.append(gain([ids[index] for index in best], relevant))
     return float(np.mean(gains))
 
 

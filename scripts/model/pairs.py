@@ -59,8 +59,8 @@ def of_code(source: str) -> Iterator[Pair]:
         doc = ast.get_docstring(node)
         if not doc:
             continue
-        first, *rest = sentences(plain(doc.split("\n\n")[0])) or [""]
-        following = plain(" ".join([*rest, *doc.split("\n\n")[1:]]))
+        first, *remaining = sentences(plain(doc.split("\n\n")[0])) or [""]
+        following = plain(" ".join([*remaining, *doc.split("\n\n")[1:]]))
         if not isinstance(node, ast.ClassDef) and len(node.body) > 1:
             node.body = node.body[1:]
             yield Pair(first.rstrip("."), ast.unparse(node))
@@ -94,7 +94,7 @@ def of_wordnet(data: str) -> Iterator[Pair]:
             continue
         head, _, gloss = line.partition(" | ")
         fields = head.split()
-        words = [fields[4 + 2 * place].partition("(")[0].replace("_", " ") for place in range(int(fields[3], 16))]
+        words = [fields[4 + 2 * index].partition("(")[0].replace("_", " ") for index in range(int(fields[3], 16))]
         meaning, *examples = _GLOSS.split(gloss.strip())
         yield Pair(", ".join(words), meaning)
         for example in examples:
@@ -110,12 +110,12 @@ def of_service(document: dict[str, object]) -> Iterator[Pair]:
         entries = document.get(kind)
         assert isinstance(entries, dict)
         for name, entry in entries.items():
-            told = plain(_TAG.sub(" ", str(entry.get("documentation", ""))))
-            first, *rest = sentences(told) or [""]
+            text = plain(_TAG.sub(" ", str(entry.get("documentation", ""))))
+            first, *remaining = sentences(text) or [""]
             words = _CAMEL.sub(" ", str(name)).lower()
             if kind == "operations":
-                yield Pair(f"{words} {service}", told)
-            yield Pair(first, " ".join(rest))
+                yield Pair(f"{words} {service}", text)
+            yield Pair(first, " ".join(remaining))
 
 
 def of_country(document: dict[str, object]) -> Iterator[Pair]:
@@ -147,10 +147,10 @@ def of_talk(text: str) -> Iterator[Pair]:
         if mark not in ("- - ", "  - "):
             previous = ""
             continue
-        said = line[4:].strip("'\" ")
+        turn = line[4:].strip("'\" ")
         if mark == "  - " and previous:
-            yield Pair(previous, said)
-        previous = said
+            yield Pair(previous, turn)
+        previous = turn
 
 
 def of_answer(text: str) -> Iterator[Pair]:

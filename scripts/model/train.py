@@ -133,8 +133,8 @@ def train(table: Floats, bags: Bags, targets: Floats, lessons: Sequence[Lesson],
     for step in range(recipe.steps):
         rows = texts.draw(recipe.batch)
         parts = [gradients(table, bags.take(rows), targets[rows], recipe.similarity)]
-        place = int(random.choice(len(lessons), p=shares / shares.sum()))
-        rows, lesson = pairs[place].draw(recipe.pairs), lessons[place]
+        index = int(random.choice(len(lessons), p=shares / shares.sum()))
+        rows, lesson = pairs[index].draw(recipe.pairs), lessons[index]
         told_apart = contrast(table, lesson.queries.take(rows), lesson.passages.take(rows), recipe.temperature)
         parts += [part._replace(gradient=part.gradient * np.float32(recipe.contrast)) for part in told_apart]
         adam.step(*_added(parts), recipe.rate * (1 - step / recipe.steps))
@@ -173,19 +173,19 @@ def contrast(table: Floats, queries: Bags, passages: Bags, temperature: float) -
 
     The loss is InfoNCE (van den Oord et al. 2018) over cosines divided by the temperature, the mean of both directions.
     """
-    asked, asked_shares = queries.matrix()
-    told, told_shares = passages.matrix()
-    left, left_lengths = _pooled(asked_shares, table[asked])
-    right, right_lengths = _pooled(told_shares, table[told])
+    query_rows, asked_shares = queries.matrix()
+    passage_rows, told_shares = passages.matrix()
+    left, left_lengths = _pooled(asked_shares, table[query_rows])
+    right, right_lengths = _pooled(told_shares, table[passage_rows])
     cosines = left @ right.T / np.float32(temperature)
     count = len(cosines)
-    one = np.eye(count, dtype=np.float32)
+    identity = np.eye(count, dtype=np.float32)
     forward, backward = _softmax(cosines), _softmax(cosines.T).T
     loss = -float(np.log(np.diagonal(forward) * np.diagonal(backward) + 1e-30).mean()) / 2
-    slope: Floats = (forward + backward - 2 * one) / np.float32(2 * temperature * count)
+    slope: Floats = (forward + backward - 2 * identity) / np.float32(2 * temperature * count)
     by_query = asked_shares.T @ _through_length(slope @ right, left, left_lengths)
     by_passage = told_shares.T @ _through_length(slope.T @ left, right, right_lengths)
-    return Part(loss, asked, by_query), Part(loss, told, by_passage)
+    return Part(loss, query_rows, by_query), Part(loss, passage_rows, by_passage)
 
 
 def _pooled(shares: Floats, rows: Floats) -> tuple[Floats, Floats]:

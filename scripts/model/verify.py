@@ -53,10 +53,10 @@ def neighbour_problems(shipped: ModelData, rebuilt: Neighbours) -> list[str]:
 
 def table_problems(shipped: ModelData, rebuilt: ModelData) -> list[str]:
     """Return how the shipped vectors differ from the rebuilt ones, in direction and in length."""
-    ours, theirs = _vectors(shipped), _vectors(rebuilt)
-    present = np.linalg.norm(ours, axis=1) > 0
-    cosines = (unit(ours[present]) * unit(theirs[present])).sum(1)
-    lengths = np.linalg.norm(theirs[present], axis=1) / np.linalg.norm(ours[present], axis=1)
+    shipped_rows, rebuilt_rows = _vectors(shipped), _vectors(rebuilt)
+    present = np.linalg.norm(shipped_rows, axis=1) > 0
+    cosines = (unit(shipped_rows[present]) * unit(rebuilt_rows[present])).sum(1)
+    lengths = np.linalg.norm(rebuilt_rows[present], axis=1) / np.linalg.norm(shipped_rows[present], axis=1)
     off = float(np.abs(np.log(lengths)).mean())
     print(f"vectors: mean cosine {cosines.mean():.5f}, lowest {cosines.min():.4f}, lengths differ by {off:.2%}")
     if cosines.mean() < MIN_AGREEMENT or off > 1 - MIN_AGREEMENT**10:

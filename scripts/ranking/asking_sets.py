@@ -76,25 +76,25 @@ class Asked:
     answerable: list[Judged] = field(default_factory=list)
     unanswerable: dict[str, list[Judged]] = field(default_factory=dict)
 
-    def take(self, found: Iterable[Judged], kind: str = "") -> None:
+    def take(self, judged: Iterable[Judged], kind: str = "") -> None:
         """Take in answers to questions of a kind that nothing answers; "" is what something may answer."""
-        for each in found:
-            if each.query.relevant and not kind:
-                self.answerable.append(each)
+        for item in judged:
+            if item.query.relevant and not kind:
+                self.answerable.append(item)
             else:
-                self.unanswerable.setdefault(kind or each.query.style, []).append(each)
+                self.unanswerable.setdefault(kind or item.query.style, []).append(item)
 
 
 def read_set(folder: Path, most: int, chance: random.Random) -> Labelled:
     """Read a set of the BEIR layout; of more texts than `most`, those that answer and as many others as have room."""
     judged, _ = read_judged_queries(folder / "queries.jsonl", folder / "qrels.tsv")
-    queries = [Query(each.text, frozenset(id_ for id_, grade in each.grades.items() if grade > 0)) for each in judged]
+    queries = [Query(item.text, frozenset(id_ for id_, grade in item.grades.items() if grade > 0)) for item in judged]
     queries = chance.sample(queries, min(len(queries), MAX_QUERIES))
-    wanted = frozenset(id_ for each in queries for id_ in each.relevant)
+    relevant = frozenset(id_ for item in queries for id_ in item.relevant)
     documents = list(read_corpus(folder / "corpus.jsonl"))
-    others = [each.id for each in documents if each.id not in wanted]
-    kept = wanted | frozenset(chance.sample(others, min(len(others), max(0, most - len(wanted)))))
-    return Labelled(folder.name, [each for each in documents if each.id in kept], queries)
+    irrelevant = [item.id for item in documents if item.id not in relevant]
+    chosen = relevant | frozenset(chance.sample(irrelevant, min(len(irrelevant), max(0, most - len(relevant)))))
+    return Labelled(folder.name, [item for item in documents if item.id in chosen], queries)
 
 
 def read_conversations(file: Path, form: str, most: int) -> list[Labelled]:
@@ -102,19 +102,19 @@ def read_conversations(file: Path, form: str, most: int) -> list[Labelled]:
     return [
         Labelled(
             form,
-            each.turns,
+            talk.turns,
             [
                 Query(
-                    one.text,
-                    frozenset(one.turns),
-                    frozenset(turn.id for turn in each.turns if turn.session in one.sessions) - frozenset(one.turns),
-                    one.type,
+                    item.text,
+                    frozenset(item.turns),
+                    frozenset(turn.id for turn in talk.turns if turn.session in item.sessions) - frozenset(item.turns),
+                    item.type,
                 )
-                for one in each.questions
-                if one.is_counted and one.turns
+                for item in talk.questions
+                if item.is_counted and item.turns
             ],
         )
-        for each, _ in zip(read_dialogues(file, form), range(most), strict=False)
+        for talk, _ in zip(read_dialogues(file, form), range(most), strict=False)
     ]
 
 
@@ -126,17 +126,17 @@ def read_everyday(folder: Path) -> list[Labelled]:
         Labelled(
             "everyday",
             [
-                Document(id=each["id"], text=each["content"], at=seconds("at", each["at"]))
-                for each in memories
-                if each["user"] == user
+                Document(id=row["id"], text=row["content"], at=seconds("at", row["at"]))
+                for row in memories
+                if row["user"] == user
             ],
             [
-                Query(each["question"], frozenset(each["relevant"]), frozenset(each["stale"]), each["style"])
-                for each in questions
-                if each["user"] == user
+                Query(row["question"], frozenset(row["relevant"]), frozenset(row["stale"]), row["style"])
+                for row in questions
+                if row["user"] == user
             ],
         )
-        for user in sorted({each["user"] for each in memories})
+        for user in sorted({row["user"] for row in memories})
     ]
 
 
@@ -151,13 +151,13 @@ def stored(documents: Iterable[Document], embedder: str) -> Iterator[commonplace
 def ask(book: commonplace.engine.Engine, queries: Iterable[Query]) -> list[Judged]:
     """Return the first hits of each query, as they are ranked before what is newer is moved."""
     passages = book.index_status().counts["passages"]
-    found = []
+    results = []
     for query in queries:
         hits = sorted(
             book.search(query.text, limit=DEPTH, min_score=0.0).hits, key=lambda hit: (-hit.signals["fused"], hit.id)
         )
         signals = np.array([[hit.signals[name] for name in SIGNALS] for hit in hits], np.float32)
-        found.append(
+        results.append(
             Judged(
                 query,
                 signals.reshape(-1, len(SIGNALS)),
@@ -166,14 +166,14 @@ def ask(book: commonplace.engine.Engine, queries: Iterable[Query]) -> list[Judge
                 passages,
             )
         )
-    return found
+    return results
 
 
-def strangers(sets: Mapping[str, Sequence[Query]], own: str, chance: random.Random) -> list[Query]:
+def strangers(sets: Mapping[str, Sequence[Query]], own_name: str, chance: random.Random) -> list[Query]:
     """Return questions of the other sets, equally many of each, as such that nothing answers."""
-    others = [queries for name, queries in sets.items() if name != own]
-    count = STRANGERS // max(1, len(others))
-    return [Query(each.text, frozenset()) for part in others for each in chance.sample(part, min(len(part), count))]
+    other_sets = [queries for name, queries in sets.items() if name != own_name]
+    count = STRANGERS // max(1, len(other_sets))
+    return [Query(item.text, frozenset()) for part in other_sets for item in chance.sample(part, min(len(part), count))]
 
 
 def ask_whole(
@@ -182,9 +182,9 @@ def ask_whole(
     """Ask each store its own questions, and some of the other stores and sets."""
     asked = Asked(stores[0].name)
     strange = strangers(sets, asked.name, chance)
-    for number, one in enumerate(stores):
-        with stored(one.documents, embedder) as book:
-            asked.take(ask(book, one.queries))
+    for number, part in enumerate(stores):
+        with stored(part.documents, embedder) as book:
+            asked.take(ask(book, part.queries))
             asked.take(ask(book, strange[number :: len(stores)]), "of other sets")
     return asked
 
@@ -196,17 +196,17 @@ def ask_small(
     asked = Asked(f"small {stores[0].name}")
     strange = strangers(sets, stores[0].name, chance)
     for number in range(SMALL_STORES):
-        one, size = stores[number % len(stores)], SMALL_SIZES[number % len(SMALL_SIZES)]
-        by_id = {each.id: each for each in one.documents}
-        answerable = [each for each in one.queries if each.relevant & by_id.keys()]
+        part, size = stores[number % len(stores)], SMALL_SIZES[number % len(SMALL_SIZES)]
+        by_id = {item.id: item for item in part.documents}
+        answerable = [item for item in part.queries if item.relevant & by_id.keys()]
         queries = chance.sample(answerable, max(1, size // 3))
-        kept = {sorted(each.relevant & by_id.keys())[0] for each in queries}
-        while len(kept) < size:
-            kept.add(chance.choice(one.documents).id)
-        taken_out = [each for each in one.queries if not (each.relevant | each.near) & kept]
-        with stored([by_id[id_] for id_ in sorted(kept)], embedder) as book:
-            asked.take(ask(book, [each for each in answerable if each.relevant & kept][:6]))
-            others = [replace(each, relevant=frozenset()) for each in taken_out]
-            asked.take(ask(book, chance.sample(others, min(6, len(others)))), "taken out")
+        chosen = {sorted(item.relevant & by_id.keys())[0] for item in queries}
+        while len(chosen) < size:
+            chosen.add(chance.choice(part.documents).id)
+        taken_out = [item for item in part.queries if not (item.relevant | item.near) & chosen]
+        with stored([by_id[id_] for id_ in sorted(chosen)], embedder) as book:
+            asked.take(ask(book, [item for item in answerable if item.relevant & chosen][:6]))
+            unanswerable = [replace(item, relevant=frozenset()) for item in taken_out]
+            asked.take(ask(book, chance.sample(unanswerable, min(6, len(unanswerable)))), "taken out")
             asked.take(ask(book, chance.sample(strange, min(4, len(strange)))), "of other sets")
     return asked

@@ -70,9 +70,9 @@ def ask(book: Engine, questions: Iterable[tuple[str, Mapping[str, float]]]) -> I
     noted: list[Recorded] = []
     ordering = vars(retrieve)["order"]
 
-    def note(*given: Any) -> Any:
-        noted.append(Recorded(*given))
-        return ordering(*given)
+    def note(*args: Any) -> Any:
+        noted.append(Recorded(*args))
+        return ordering(*args)
 
     vars(retrieve)["order"] = note
     try:
@@ -91,8 +91,8 @@ def ask(book: Engine, questions: Iterable[tuple[str, Mapping[str, float]]]) -> I
 def opened(embedder: str, now: float | None = None) -> Iterator[Engine]:
     """Open a new store, which is removed afterwards, whose clock stands still where a time is given."""
     with (
-        TemporaryDirectory() as place,
-        commonplace.open(Path(place) / "store", embedder=embedder, clock=None if now is None else lambda: now) as book,
+        TemporaryDirectory() as folder,
+        commonplace.open(Path(folder) / "store", embedder=embedder, clock=None if now is None else lambda: now) as book,
     ):
         yield book
 
@@ -102,37 +102,37 @@ def documents(directory: Path) -> Iterator[Asked]:
     judged, _ = read_judged_queries(directory / "queries.jsonl", directory / "qrels.tsv")
     with opened("static") as book:
         book.index_documents(read_corpus(directory / "corpus.jsonl"))
-        yield from ask(book, [(each.text, each.grades) for each in judged])
+        yield from ask(book, [(query.text, query.grades) for query in judged])
 
 
 def talk(file: Path, form: str) -> Iterator[Asked]:
     """Ask conversations, each a store of its own, the questions that count."""
     for dialogue in read_dialogues(file, form):
-        asked = [(each.text, dict.fromkeys(each.turns, 1.0)) for each in dialogue.questions if each.is_counted]
-        if not any(grades for _, grades in asked):
+        questions = [(item.text, dict.fromkeys(item.turns, 1.0)) for item in dialogue.questions if item.is_counted]
+        if not any(grades for _, grades in questions):
             continue
         with opened("minilm", dialogue.asked_at) as book:
             book.remember_many(map(as_memory, dialogue.turns))
-            yield from ask(book, [each for each in asked if each[1]])
+            yield from ask(book, [item for item in questions if item[1]])
 
 
-def everyday(data: Path, others: int) -> Iterator[Asked]:
+def everyday(data: Path, distractors: int) -> Iterator[Asked]:
     """Ask each person's memories the questions that they answer, with so many turns of other talk beside them."""
     memories, questions = (
         [json.loads(line) for line in (data / "everyday" / name).open(encoding="utf-8")]
         for name in ("memories.jsonl", "questions.jsonl")
     )
     dialogues = read_dialogues(data / "locomo" / "locomo10.json", "locomo")
-    said = ({"id": f"{each.id} {turn.id}", "content": turn.text} for each in dialogues for turn in each.turns)
-    beside = list(islice(said, others))
-    for user in sorted({each["user"] for each in memories}):
-        own = [
-            {key: each[key] for key in ("id", "content", "at", "origin")} for each in memories if each["user"] == user
+    turns = ({"id": f"{talk.id} {turn.id}", "content": turn.text} for talk in dialogues for turn in talk.turns)
+    beside = list(islice(turns, distractors))
+    for user in sorted({row["user"] for row in memories}):
+        memories_of_user = [
+            {key: row[key] for key in ("id", "content", "at", "origin")} for row in memories if row["user"] == user
         ]
-        asked = [each for each in questions if each["user"] == user and each["relevant"]]
+        questions_of_user = [row for row in questions if row["user"] == user and row["relevant"]]
         with opened("minilm") as book:
-            book.remember_many([*own, *beside], force=True)
-            yield from ask(book, [(each["question"], dict.fromkeys(each["relevant"], 1.0)) for each in asked])
+            book.remember_many([*memories_of_user, *beside], force=True)
+            yield from ask(book, [(row["question"], dict.fromkeys(row["relevant"], 1.0)) for row in questions_of_user])
 
 
 def record(data: Path, directory: Path, names: Sequence[str]) -> None:
@@ -140,13 +140,13 @@ def record(data: Path, directory: Path, names: Sequence[str]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name in names or (*DOCUMENTS, *TALK, *EVERYDAY):
         if name in TALK:
-            found = talk(data / TALK[name][0], TALK[name][1])
+            results = talk(data / TALK[name][0], TALK[name][1])
         else:
-            found = everyday(data, EVERYDAY[name]) if name in EVERYDAY else documents(data / name)
+            results = everyday(data, EVERYDAY[name]) if name in EVERYDAY else documents(data / name)
         with (directory / f"{name}.pickle").open("wb") as file:
             count = 0
-            for each in found:
-                pickle.dump(each, file)
+            for result in results:
+                pickle.dump(result, file)
                 count += 1
         print(f"{name}: {count} questions", flush=True)
 
@@ -165,7 +165,7 @@ def read(directory: Path) -> dict[str, list[Asked]]:
 def reached(name: str, asked: Asked, values: NDArray[np.float32]) -> float:
     """Return what an order reaches on a question, by the measure of its set."""
     order = np.lexsort((asked.recorded.candidates.numbers, -values))[:DEPTH]
-    ranking = list(dict.fromkeys(asked.owners[place] for place in order.tolist()))
+    ranking = list(dict.fromkeys(asked.owners[index] for index in order.tolist()))
     if name in EVERYDAY:
         return float(np.mean([any(id_ in asked.grades for id_ in ranking[:k]) for k in (1, 5)]))
     if name in TALK:
@@ -175,7 +175,7 @@ def reached(name: str, asked: Asked, values: NDArray[np.float32]) -> float:
 
 def mean(name: str, asked: Sequence[Asked], way: Way) -> float:
     """Return what a way reaches on a set."""
-    return float(np.mean([reached(name, each, way(each.recorded)) for each in asked]))
+    return float(np.mean([reached(name, query, way(query.recorded)) for query in asked]))
 
 
 def judge(sets: Mapping[str, Sequence[Asked]]) -> None:

@@ -74,60 +74,58 @@ def regression(x: Vector, y: Vector, weights: Vector) -> Vector:
 
 def unanswerable(asked: Asked) -> list[Judged]:
     """Return all questions of a set that nothing answers."""
-    found = [each for rows in asked.unanswerable.values() for each in rows]
+    judged = [row for rows in asked.unanswerable.values() for row in rows]
     if asked.name not in ANSWERED_TWICE:
-        found += [each.without_answers() for each in asked.answerable]
-    return [each for each in found if len(each.signals)]
+        judged += [row.without_answers() for row in asked.answerable]
+    return [row for row in judged if len(row.signals)]
 
 
-def evidence_of(each: Judged) -> dict[str, NDArray[np.float32]]:
+def evidence_of(judged: Judged) -> dict[str, NDArray[np.float32]]:
     """Return the evidence for each hit."""
-    dense, coverage, words, lexical = each.signals.T
-    return evidence(dense, coverage, words, lexical, each.passages)
+    dense, coverage, words, lexical = judged.signals.T
+    return evidence(dense, coverage, words, lexical, judged.passages)
 
 
 def fit(sets: Sequence[Asked], names: Sequence[str]) -> Calibration:
     """Return the weights of these kinds of evidence; any that comes out below zero is left out."""
     x, y, weights = [], [], []
-    for each in sets:
-        none = unanswerable(each)
-        share = UNANSWERABLE_SHARE * len(each.answerable) / max(1, len(none))
-        whole = len(each.answerable) * (1 + UNANSWERABLE_SHARE)
-        for row, weight in [*((row, 1.0) for row in each.answerable), *((row, share) for row in none)]:
-            found = evidence_of(row)
-            x.append(np.stack([found[name][:JUDGED_HITS] for name in names], axis=1))
+    for part in sets:
+        none = unanswerable(part)
+        share = UNANSWERABLE_SHARE * len(part.answerable) / max(1, len(none))
+        whole = len(part.answerable) * (1 + UNANSWERABLE_SHARE)
+        for row, weight in [*((row, 1.0) for row in part.answerable), *((row, share) for row in none)]:
+            values = evidence_of(row)
+            x.append(np.stack([values[name][:JUDGED_HITS] for name in names], axis=1))
             y.append(row.relevant[:JUDGED_HITS].astype(np.float64))
             weights.append(np.full(len(y[-1]), WEIGHT * weight / whole))
     beta = regression(np.vstack(x).astype(np.float64), np.concatenate(y), np.concatenate(weights))
-    kept = [name for name, value in zip(names, beta[1:], strict=True) if value > 0]
-    if len(kept) < len(names):
-        return fit(sets, kept)
+    positive = [name for name, value in zip(names, beta[1:], strict=True) if value > 0]
+    if len(positive) < len(names):
+        return fit(sets, positive)
     return Calibration(
         round(float(beta[0]), 2), {name: round(float(v), 2) for name, v in zip(names, beta[1:], strict=True)}
     )
 
 
-def said(calibration: Calibration, each: Judged) -> NDArray[np.float32]:
+def predict(calibration: Calibration, judged: Judged) -> NDArray[np.float32]:
     """Return the probability of each hit."""
-    return probabilities(calibration.log_odds(evidence_of(each))) if len(each.signals) else np.zeros(1, np.float32)
+    return probabilities(calibration.log_odds(evidence_of(judged))) if len(judged.signals) else np.zeros(1, np.float32)
 
 
 def judge(calibration: Calibration, asked: Asked) -> str:
     """Return the lines of a set: what is called likely, what the anchor leaves, how far probabilities are right."""
-    best = {"": [float(said(calibration, each)[0]) for each in asked.answerable]}
-    styles = sorted({each.query.style for each in asked.answerable})
+    best = {"": [float(predict(calibration, row)[0]) for row in asked.answerable]}
+    styles = sorted({row.query.style for row in asked.answerable})
     for style in styles if len(styles) > 1 else []:
-        best[style] = [float(said(calibration, each)[0]) for each in asked.answerable if each.query.style == style]
-    nothing = {**asked.unanswerable, "answers taken out": [each.without_answers() for each in asked.answerable]}
+        best[style] = [float(predict(calibration, row)[0]) for row in asked.answerable if row.query.style == style]
+    nothing = {**asked.unanswerable, "answers taken out": [row.without_answers() for row in asked.answerable]}
     for kind, rows in nothing.items():
-        best[f"({kind})"] = [float(said(calibration, each)[0]) for each in rows]
-    firsts = [
-        float(said(calibration, each)[each.relevant.argmax()]) for each in asked.answerable if each.relevant.any()
-    ]
+        best[f"({kind})"] = [float(predict(calibration, row)[0]) for row in rows]
+    firsts = [float(predict(calibration, row)[row.relevant.argmax()]) for row in asked.answerable if row.relevant.any()]
     pairs = [
         (float(p), bool(good))
-        for each in asked.answerable
-        for p, good in zip(said(calibration, each)[:JUDGED_HITS], each.relevant[:JUDGED_HITS], strict=False)
+        for row in asked.answerable
+        for p, good in zip(predict(calibration, row)[:JUDGED_HITS], row.relevant[:JUDGED_HITS], strict=False)
     ]
     right = reliability(pairs)
     likely = "  ".join(
@@ -148,13 +146,13 @@ def report(sets: Sequence[Asked], reported: Sequence[Asked], names: Sequence[str
         return asked.name.removeprefix("small ")
 
     print("each kind by a fit without it:")
-    for each in sets:
-        others = [other for other in sets if kind(other) != kind(each)]
-        print(judge(fit(others, names), each))
+    for part in sets:
+        other_sets = [other for other in sets if kind(other) != kind(part)]
+        print(judge(fit(other_sets, names), part))
     calibration = fit(sets, names)
     print(f"\n{calibration}\nby it:")
-    for each in [*sets, *reported]:
-        print(judge(calibration, each))
+    for part in [*sets, *reported]:
+        print(judge(calibration, part))
 
 
 def main() -> None:
@@ -163,13 +161,13 @@ def main() -> None:
     parser.add_argument("--embedder", default="static")
     parser.add_argument("--most", type=int, default=1_000_000, help="texts of each set of documents")
     parser.add_argument("--conversations", type=int, default=16)
-    given = parser.parse_args()
+    options = parser.parse_args()
     data, chance = Path(os.environ["COMMONPLACE_DATA"]), random.Random(11)  # noqa: S311 - a seeded sample, no secret
     talk = next((data / "longmemeval-dev").glob("*.json"))
     stores: dict[str, list[Labelled]] = {
         "everyday": read_everyday(data / "everyday"),
-        "longmemeval": read_conversations(talk, "longmemeval", given.conversations),
-        **{name: [read_set(data / name, given.most, chance)] for name in ("medquad", "cosqa-dev", "cranfield")},
+        "longmemeval": read_conversations(talk, "longmemeval", options.conversations),
+        **{name: [read_set(data / name, options.most, chance)] for name in ("medquad", "cosqa-dev", "cranfield")},
         "locomo": read_conversations(data / "locomo" / "locomo10.json", "locomo", 3),
     }
     questions = {name: [query for one in part for query in one.queries] for name, part in stores.items()}
@@ -178,11 +176,11 @@ def main() -> None:
         ways: list[Callable[..., Asked]] = [ask_whole]
         if name in ("everyday", *ANSWERED_TWICE):
             ways.append(ask_small)
-        asked[name] = [way(part, questions, given.embedder, chance) for way in ways]
+        asked[name] = [way(part, questions, options.embedder, chance) for way in ways]
         print(f"asked {name}", flush=True)
     fitted = [each for name in ("everyday", "longmemeval", "medquad", "cosqa-dev") for each in asked[name]]
     reported = [each for name in ("cranfield", "locomo") for each in asked[name]]
-    report(fitted, reported, EVIDENCE[given.embedder])
+    report(fitted, reported, EVIDENCE[options.embedder])
     print("\na query without a vector:")
     print(fit(fitted, EVIDENCE[""]))
 

@@ -35,7 +35,7 @@ def queries_of(directory: Path, count: int, part: str) -> list[Query]:
     return half[:count]
 
 
-def found(book: Engine, questions: Sequence[str], is_answer: Sequence[Callable[[Hit], bool]]) -> dict[str, float]:
+def hit_rates(book: Engine, questions: Sequence[str], is_answer: Sequence[Callable[[Hit], bool]]) -> dict[str, float]:
     """Return of how many questions the answer is among ten hits, is called likely, and what is called likely at all."""
     counts = {"found": 0, "likely": 0, "any likely": 0}
     for question, fits in zip(questions, is_answer, strict=True):
@@ -47,22 +47,22 @@ def found(book: Engine, questions: Sequence[str], is_answer: Sequence[Callable[[
     return {name: round(count / len(questions), 3) for name, count in counts.items()}
 
 
-def of_set(directory: Path, queries: Sequence[Query], others: Sequence[Query], sentences: Sequence[str]) -> Any:
+def of_set(directory: Path, queries: Sequence[Query], other_queries: Sequence[Query], sentences: Sequence[str]) -> Any:
     """Return what short and long forms of a set's queries find, and what tasks about another set do."""
 
     def long(texts: Sequence[Query]) -> list[str]:
-        return [sentences[at % len(sentences)].format(each.text.strip(" ?.")) for at, each in enumerate(texts)]
+        return [sentences[at % len(sentences)].format(query.text.strip(" ?.")) for at, query in enumerate(texts)]
 
     def answers(grades: Mapping[str, float]) -> Callable[[Hit], bool]:
         return lambda hit: grades.get(hit.owner_id, 0) > 0
 
-    fits = [answers(each.grades) for each in queries]
-    with tempfile.TemporaryDirectory() as place, commonplace.open(place) as book:
+    fits = [answers(query.grades) for query in queries]
+    with tempfile.TemporaryDirectory() as directory_name, commonplace.open(directory_name) as book:
         book.index_documents(read_corpus(directory / "corpus.jsonl"))
         return {
-            "short": found(book, [each.text for each in queries], fits),
-            "long": found(book, long(queries), fits),
-            "long, of another set": found(book, long(others), [lambda _: False] * len(others)),
+            "short": hit_rates(book, [query.text for query in queries], fits),
+            "long": hit_rates(book, long(queries), fits),
+            "long, of another set": hit_rates(book, long(other_queries), [lambda _: False] * len(other_queries)),
         }
 
 
@@ -70,13 +70,13 @@ def of_project(project: Path, tasks: Sequence[Mapping[str, Any]]) -> Any:
     """Return what short and long forms of tasks about a project's files find."""
 
     def answers(paths: Sequence[str]) -> Callable[[Hit], bool]:
-        wanted = tuple(str(project / path) for path in paths)
-        return lambda hit: str(project / hit.path).startswith(wanted)
+        prefixes = tuple(str(project / path) for path in paths)
+        return lambda hit: str(project / hit.path).startswith(prefixes)
 
-    fits = [answers(each["paths"]) for each in tasks]
-    with tempfile.TemporaryDirectory() as place, commonplace.open(place) as book:
+    fits = [answers(task["paths"]) for task in tasks]
+    with tempfile.TemporaryDirectory() as directory_name, commonplace.open(directory_name) as book:
         book.index(project)
-        return {form: found(book, [each[form] for each in tasks], fits) for form in ("short", "long")}
+        return {form: hit_rates(book, [task[form] for task in tasks], fits) for form in ("short", "long")}
 
 
 def main() -> None:
@@ -85,16 +85,16 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--part", choices=("dev", "test"), default="test")
     parser.add_argument("--project", type=Path, default=Path(__file__).parents[2])
-    given = parser.parse_args()
-    names = [name for name in SETS if (given.data / name).is_dir()]
-    queries = {name: queries_of(given.data / name, SETS[name], given.part) for name in names}
-    sentences = TASKS["templates"][given.part]
+    options = parser.parse_args()
+    names = [name for name in SETS if (options.data / name).is_dir()]
+    queries = {name: queries_of(options.data / name, SETS[name], options.part) for name in names}
+    sentences = TASKS["templates"][options.part]
     result = {}
     for at, name in enumerate(names):
-        others = queries[names[(at + 1) % len(names)]]
-        result[name] = of_set(given.data / name, queries[name], others, sentences)
+        other_queries = queries[names[(at + 1) % len(names)]]
+        result[name] = of_set(options.data / name, queries[name], other_queries, sentences)
         print(json.dumps({name: result[name]}), flush=True)
-    print(json.dumps({"project": of_project(given.project.resolve(), TASKS["own"][given.part])}))
+    print(json.dumps({"project": of_project(options.project.resolve(), TASKS["own"][options.part])}))
 
 
 if __name__ == "__main__":

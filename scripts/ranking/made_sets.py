@@ -121,20 +121,20 @@ def _plain(text: str) -> str:
 def write(pairs: list[Pair], out: Path) -> None:
     """Write a set: every text is a document; the questions are drawn among those that are asked but once."""
     pairs = list(dict.fromkeys(pair for pair in pairs if MIN_BODY_LENGTH <= len(pair.text) <= MAX_BODY_LENGTH))
-    asked = Counter(pair.query.lower() for pair in pairs)
+    query_counts = Counter(pair.query.lower() for pair in pairs)
     texts = list(dict.fromkeys(pair.text for pair in pairs))
-    places = {text: f"d{place}" for place, text in enumerate(texts)}
-    told = Counter(pair.text for pair in pairs)
+    places = {text: f"d{id_}" for id_, text in enumerate(texts)}
+    text_counts = Counter(pair.text for pair in pairs)
     fit = [
         pair
         for pair in pairs
-        if asked[pair.query.lower()] == 1
-        and told[pair.text] == 1
+        if query_counts[pair.query.lower()] == 1
+        and text_counts[pair.text] == 1
         and MIN_QUERY_LENGTH <= len(pair.query.split()) <= MAX_QUERY_LENGTH
     ]
     chosen = random.Random(SEED).sample(fit, min(QUERIES, len(fit)))  # noqa: S311 - a sample, no secret
     out.mkdir(parents=True, exist_ok=True)
-    documents = ({"_id": place, "title": "", "text": text} for text, place in places.items())
+    documents = ({"_id": id_, "title": "", "text": text} for text, id_ in places.items())
     queries = ({"_id": f"q{number}", "text": pair.query} for number, pair in enumerate(chosen))
     for name, rows in (("corpus", documents), ("queries", queries)):
         (out / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -21,7 +21,7 @@ class Bin:
     low: float
     high: float
     hits: int
-    said: float
+    predicted: float
     relevant: float
 
 
@@ -41,7 +41,7 @@ class Reliability:
     bins: tuple[Bin, ...]
 
 
-def reliability(said: Sequence[tuple[float, bool]], bins: int = 10) -> Reliability:
+def reliability(predictions: Sequence[tuple[float, bool]], bins: int = 10) -> Reliability:
     """Return how well probabilities agree with what was relevant; zeros where there are none.
 
     Bins hold equally many hits, by probability, as far as that is possible; Naeini, Cooper and Hauskrecht, "Obtaining
@@ -49,19 +49,19 @@ def reliability(said: Sequence[tuple[float, bool]], bins: int = 10) -> Reliabili
     expressed in terms of probability" (1950), the score.
 
     Args:
-        said: probability of relevance and whether it is relevant, of each hit.
+        predicted: probability of relevance and whether it is relevant, of each hit.
     """
-    ordered = sorted(said)
+    ordered = sorted(predictions)
     ends = [round(len(ordered) * number / bins) for number in range(bins + 1)]
     parts = [ordered[begin:end] for begin, end in pairwise(ends) if end > begin]
-    found = tuple(
+    filled = tuple(
         Bin(part[0][0], part[-1][0], len(part), mean([p for p, _ in part]), mean([float(good) for _, good in part]))
         for part in parts
     )
-    share = mean([float(good) for _, good in said])
+    share = mean([float(good) for _, good in predictions])
     return Reliability(
-        ece=math.fsum(each.hits * abs(each.said - each.relevant) for each in found) / max(1, len(said)),
-        brier=mean([(p - good) ** 2 for p, good in said]),
+        ece=math.fsum(bin_.hits * abs(bin_.predicted - bin_.relevant) for bin_ in filled) / max(1, len(predictions)),
+        brier=mean([(p - good) ** 2 for p, good in predictions]),
         constant=share * (1 - share),
-        bins=found,
+        bins=filled,
     )

@@ -60,9 +60,9 @@ def with_constants(**constants: Any) -> Way:
             ranking = rank.order(recorded.request, recorded.query, recorded.candidates, recorded.context)
         if ranking.candidates is recorded.candidates:
             return ranking.values
-        found = np.full(len(recorded.candidates), ranking.values.min(initial=0.0) - 1, np.float32)
-        found[np.searchsorted(recorded.candidates.numbers, ranking.candidates.numbers)] = ranking.values
-        return found
+        values = np.full(len(recorded.candidates), ranking.values.min(initial=0.0) - 1, np.float32)
+        values[np.searchsorted(recorded.candidates.numbers, ranking.candidates.numbers)] = ranking.values
+        return values
 
     return way
 
@@ -74,13 +74,13 @@ def before(recorded: Recorded) -> Values:
     signals = [(1.0, candidates.lexical), (meaning, candidates.dense), (0.7, candidates.late)]
     if recorded.context.dated is not None:
         signals.append((1.0, recorded.context.dated.fits_of(candidates.owners)))
-    own = np.sum([np.float32(weight) * standardise(values) for weight, values in signals], axis=0)
-    values = own.copy()
-    places = {number: place for place, number in enumerate(candidates.numbers.tolist())}
+    own_values = np.sum([np.float32(weight) * standardise(values) for weight, values in signals], axis=0)
+    values = own_values.copy()
+    places = {number: index for index, number in enumerate(candidates.numbers.tolist())}
     for pairs, share in zip(steps(recorded.context.beside), (0.5, 0.25), strict=True):
         for receiver, lender in pairs.tolist():
             if receiver in places and lender in places:
-                values[places[receiver]] += share * max(float(own[places[lender]]), 0.0)
+                values[places[receiver]] += share * max(float(own_values[places[lender]]), 0.0)
     return np.asarray(values, np.float32)
 
 

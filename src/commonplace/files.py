@@ -26,19 +26,19 @@ def read_file(path: Path, limit: int, *, follow: bool = True) -> bytes:
     return data
 
 
-def open_file(path: Path | str, *, follow: bool = True, place: int | None = None) -> BinaryIO:
+def open_file(path: Path | str, *, follow: bool = True, directory: int | None = None) -> BinaryIO:
     """Open a regular file for reading; the caller closes it.
 
     Args:
         follow: whether the path may be a link.
-        place: descriptor of the directory that the path is relative to.
+        directory: descriptor of the directory that the path is relative to.
 
     Raises:
         OSError: it cannot be read, or is a directory, a pipe or a device; `strerror` says which.
     """
     # Without O_NONBLOCK, opening a named pipe blocks until somebody writes to it; with it, the pipe is refused below.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    descriptor = os.open(path, flags, dir_fd=place)
+    descriptor = os.open(path, flags, dir_fd=directory)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISREG(mode):

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
-from scripts.fetch_browser import found
+from scripts.fetch_browser import find_browser
 from tests.hostile import HOSTILE
 from tests.serving import serving
 
@@ -30,7 +30,7 @@ FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One browser for this module alone: as long as it is there, an event loop runs in the main thread."""
-    path = found()
+    path = find_browser()
     if path is None:
         pytest.fail(NO_BROWSER)
     expect.set_options(TIMEOUT_MS)

@@ -93,7 +93,7 @@ def whole(graph: GraphReading, of: Sequence[str], wanted: Sequence[GraphFilter] 
         "reference_times": graph.reference_times(of),
         "of_memory": [graph.episodes_of_memory(id_) for id_ in of],
         "entities": graph.entities(of),
-        "named": graph.named(of),
+        "named": graph.entities_by_name(of),
         "aliases": graph.aliases(of),
         "relations": graph.relations(of),
         "facts": [

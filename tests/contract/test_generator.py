@@ -28,7 +28,7 @@ from tests.stubs.model_server import (
 from tests.stubs.replies import LASTING, PASSING, WRAPPED
 
 from commonplace.errors import ProviderError, UsageError
-from commonplace.models.client import Budget, Waiting
+from commonplace.models.client import Budget, Timing
 from commonplace.models.contract import Generated, Generator, Message
 from commonplace.models.llm import RemoteGenerator, json_of, open_generator
 from commonplace.settings import ModelSettings
@@ -56,9 +56,9 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 def opened(server: ModelServer, provider: str, budget: Budget | None = None, **chosen: Any) -> RemoteGenerator:
     """Return a model of the stub that waits for nothing between its retries."""
-    waiting = Waiting(sleep=lambda seconds: None)
+    waiting = Timing(sleep=lambda seconds: None)
     settings = ModelSettings(**chosen)
-    found = open_generator(f"{provider}:m", environ=server.environ, settings=settings, waiting=waiting, budget=budget)
+    found = open_generator(f"{provider}:m", environ=server.environ, settings=settings, timing=waiting, budget=budget)
     assert isinstance(found, RemoteGenerator)
     return found
 
@@ -306,9 +306,9 @@ def test_asking_in_simpler_ways_has_one_deadline(provider: str) -> None:
         return refusal(400, "unsupported parameter")
 
     with ModelServer(rule=slow) as server:
-        waiting = Waiting(clock=lambda: now[0], sleep=lambda seconds: None)
+        waiting = Timing(clock=lambda: now[0], sleep=lambda seconds: None)
         settings = ModelSettings(total_timeout_s=100.0)
-        model = open_generator(f"{provider}:m", environ=server.environ, settings=settings, waiting=waiting)
+        model = open_generator(f"{provider}:m", environ=server.environ, settings=settings, timing=waiting)
         with pytest.raises(ProviderError, match="did not answer in time"):
             model.generate(ASKED, schema=SCHEMA, total_s=10.0)
         assert len(server.asked) == 2

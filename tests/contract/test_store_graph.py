@@ -121,7 +121,7 @@ class TestNames:
         """Two may have the same; one that was merged into another has none."""
         put(store, entity("b"), entity("a"), entity("c", expired_at=11.0, merged_into="a"))
         put(store, *(Alias(each, each.upper(), "same", 1.0) for each in "abcd"), Alias("a", "Own", "own", 2.0))
-        found = store.graph("n").named(["own", "same", "none", "same"])
+        found = store.graph("n").entities_by_name(["own", "same", "none", "same"])
         assert {name: ids(entities) for name, entities in found.items()} == {"own": ["a"], "same": ["a", "b"]}
 
     def test_of_a_name_that_many_have_the_first_by_id_are_given(self, store: Store) -> None:
@@ -129,9 +129,9 @@ class TestNames:
         put(store, *(entity(id_) for id_ in (UUID, "b", "c")), entity("a", expired_at=11.0, merged_into="b"))
         put(store, *(Alias(id_, id_, "same", 1.0) for id_ in (UUID, "a", "b", "c")))
         graph = store.graph("n")
-        assert ids(graph.named(["same"], limit=2)["same"]) == [UUID, "b"]
-        assert ids(graph.named(["same"], limit=9)["same"]) == [UUID, "b", "c"]
-        assert graph.named(["same"], limit=0) == {}
+        assert ids(graph.entities_by_name(["same"], limit=2)["same"]) == [UUID, "b"]
+        assert ids(graph.entities_by_name(["same"], limit=9)["same"]) == [UUID, "b", "c"]
+        assert graph.entities_by_name(["same"], limit=0) == {}
 
     def test_names_come_oldest_first(self, store: Store) -> None:
         """The first one is what it was called when it became known."""
@@ -144,7 +144,7 @@ class TestNames:
         put(store, entity("a"), Alias("a", "Ann", "ann", 1.0), Alias("a", "ANN", "ann", 2.0))
         assert store.graph("n").aliases(["a"]) == {"a": [Alias("a", "ANN", "ann", 2.0)]}
         change(store, *(lambda graph, id_=id_: graph.drop(Alias, entity=id_, normal="ann") for id_ in "ba"))
-        assert store.graph("n").named(["ann"]) == store.graph("n").aliases(["a"]) == {}
+        assert store.graph("n").entities_by_name(["ann"]) == store.graph("n").aliases(["a"]) == {}
 
     def test_entities_come_by_name(self, store: Store) -> None:
         """Names that are no proper Unicode come last; of the same name, by id."""

@@ -41,11 +41,11 @@ class TestOneChange:
         """Whether a name is known is decided while nothing can come between."""
         with store.change_memories("n") as under_way:
             graph = under_way.graph
-            assert (graph.named(["ann"]), graph.list_relations(NOW), list(graph.pairs(NOW))) == ({}, [], [])
+            assert (graph.entities_by_name(["ann"]), graph.list_relations(NOW), list(graph.pairs(NOW))) == ({}, [], [])
             graph.put_entity(entity("a"))
             graph.put(Alias("a", "Ann", "ann", 1.0))
             graph.put_relation(relation("r"))
-            assert ids(under_way.graph.named(["ann"])["ann"]) == ["a"]
+            assert ids(under_way.graph.entities_by_name(["ann"])["ann"]) == ["a"]
             assert list(graph.pairs(NOW)) == [("r", "a", "b")]
             assert graph.counts() == GraphCounts(entities=1, relations=1)
             graph.erase_relations(["r"])

@@ -79,10 +79,10 @@ class TestIssues:
         """Agents leave alone what waits; however many issues there are, these are ids and no more."""
         put(store, FULL, Issue("x", "t", "merge", ("c", UUID), status="open"), Issue("y", "t", "decay", ("d",)))
         ledger = store.ledger("n")
-        assert ledger.named("merge", ("open", "in_progress")) == {"a\x01b", "c", UUID}
-        assert ledger.named("merge", ("in_progress",)) == {"a\x01b", UUID}
-        assert ledger.named("merge", ()) == ledger.named("merge", ("closed",)) == set()
-        assert store.ledger("m").named("merge", ("open",)) == set()
+        assert ledger.memories_named("merge", ("open", "in_progress")) == {"a\x01b", "c", UUID}
+        assert ledger.memories_named("merge", ("in_progress",)) == {"a\x01b", UUID}
+        assert ledger.memories_named("merge", ()) == ledger.memories_named("merge", ("closed",)) == set()
+        assert store.ledger("m").memories_named("merge", ("open",)) == set()
 
     def test_a_selection_combines_its_fields(self, store: Store) -> None:
         """Values of one field are alternatives, fields add up."""

@@ -20,7 +20,7 @@ from commonplace.store.store import Store
 DISK = (
     (folder, "write_draft"),
     (Folder, "keep"),
-    (Folder, "settle"),
+    (Folder, "sync_directories"),
     (Path, "replace"),
     (Path, "unlink"),
     (os, "fsync"),

@@ -22,14 +22,14 @@ def main() -> None:
     book = Book(Path(directory))
     for number in range(int(count)):
         book.clock.at += 61
-        book.journal.pick_up()
+        book.journal.import_edits()
         tier = ["short", "long"][number % 2]
         memory = book.remember(f"{name} {number} of {count}.", id=f"{name}-{number}", tier=tier, force=True)
-        book.journal.written()
+        book.journal.count_write()
         if number % 5 == 0:
             book.keeper.update(memory.id, {"content": f"{name} {number} of {count}, changed."})
             book.sync()
-    book.journal.settle()
+    book.journal.flush()
     book.store.close()
 
 

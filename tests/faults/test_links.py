@@ -67,7 +67,7 @@ def make(store: Path) -> Path:
         book.remember(TEXT, id="a")
         book.remember("The cedar lighthouse was painted on Monday", id="b")
         book.index_documents([])
-        book._runtime.maintenance.project()
+        book._runtime.maintenance.update_index()
         book.archive("b")
         book.forget("b")
     RetrievalLog(store / "logs", queries="text").write(TEXT, {})

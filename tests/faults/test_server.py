@@ -97,7 +97,7 @@ def test_a_server_that_is_told_to_stop_finishes_and_ends_well(tmp_path: Path) ->
 
 def test_connections_wait_for_no_acknowledgement() -> None:
     """With Nagle's algorithm each answer waits 40 ms for the client's."""
-    with run._listen(run.Address("127.0.0.1", 0)) as listening:
+    with run._listen(run.ListenAddress("127.0.0.1", 0)) as listening:
         assert listening.proto == socket.IPPROTO_TCP
 
 

@@ -21,7 +21,7 @@ from commonplace.consolidation.vault import Vault
 from commonplace.dates.time import moment_of
 from commonplace.engine import Engine
 from commonplace.errors import StoreError
-from commonplace.formats.vault import Note, memory_id_of
+from commonplace.formats.vault import VaultNote, memory_id_of
 
 NAME = "Billing runs on Postgres.md"
 
@@ -45,8 +45,8 @@ def book(tmp_path: Path) -> Iterator[Engine]:
         yield engine
 
 
-def note_of(id_: str, title: str) -> Note:
-    return Note(id_, title, "words", moment_of(0.0), moment_of(0.0))
+def note_of(id_: str, title: str) -> VaultNote:
+    return VaultNote(id_, title, "words", moment_of(0.0), moment_of(0.0))
 
 
 def refused(book: Engine, match: str) -> None:

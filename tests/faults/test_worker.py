@@ -37,7 +37,7 @@ def refuse_to_work_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("it was done in this process")
 
-    monkeypatch.setattr(ErasureApi, "forget_here", refuse)
+    monkeypatch.setattr(ErasureApi, "erase", refuse)
 
 
 def test_a_worker_that_forgets_gives_the_receipt_and_leaves_neither_words_nor_a_process(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import UsageError
-from commonplace.mcp.protocol import Context, Offer, Registry, ToolResult
+from commonplace.mcp.protocol import CallContext, Offer, Registry, ToolResult
 from commonplace.mcp.server import serve
 
 NOTHING = {"type": "object", "properties": {}}
@@ -23,29 +23,29 @@ def prompt(name: str, title: str, description: str, handler: Any, *arguments: tu
     return Offer({"name": name, "title": title, "description": description, "arguments": listed}, handler)
 
 
-def simple(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def simple(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     return ToolResult(text="This is a simple text response for testing.")
 
 
-def failing(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def failing(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     raise UsageError("This tool intentionally returns an error for testing")
 
 
-def progressing(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def progressing(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     for done in (0, 50, 100):
         context.progress(done, 100, f"Completed step {done} of 100")
     return ToolResult(text="done")
 
 
-def text(uri: str, context: Context) -> str:
+def text(uri: str, context: CallContext) -> str:
     return "This is the content of the static text resource."
 
 
-def plain(arguments: Mapping[str, str], context: Context) -> str:
+def plain(arguments: Mapping[str, str], context: CallContext) -> str:
     return "This is a simple prompt for testing."
 
 
-def filled(arguments: Mapping[str, str], context: Context) -> str:
+def filled(arguments: Mapping[str, str], context: CallContext) -> str:
     return f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'"
 
 

@@ -15,8 +15,8 @@ from commonplace.consolidation import pairs as pairing
 from commonplace.consolidation.pairs import (
     LINKED,
     MAX_GROUP,
+    PendingPairs,
     Sharing,
-    Waiting,
     cohesion,
     counts_likeness,
     groups,
@@ -132,7 +132,7 @@ def scans(draw: st.DrawFn) -> tuple[object, ...]:
     turns = draw(st.sets(rows, max_size=6))
     waiting = draw(st.dictionaries(rows, st.integers(0, 3), max_size=6))
     below = draw(st.sampled_from([0.1, 0.5, 0.7]))
-    return names, tags, vectors, same, known, turns, doubles, Waiting(waiting, below)
+    return names, tags, vectors, same, known, turns, doubles, PendingPairs(waiting, below)
 
 
 def plainly(
@@ -143,7 +143,7 @@ def plainly(
     known: list[tuple[int, int]],
     turns: set[int],
     doubles: list[set[str]],
-    waiting: Waiting,
+    waiting: PendingPairs,
 ) -> list[tuple[int, int]]:
     """Weigh every pair, and go through them in order."""
     weighed: list[tuple[float, tuple[int, int], bool]] = []

@@ -14,11 +14,11 @@ from commonplace.formats.csp import (
     STATUSES,
     TEXTS,
     CspError,
-    Passage,
+    CspLink,
+    CspRequest,
     Reference,
-    Relation,
-    Request,
     Response,
+    Snippet,
     format_response,
     parse_request,
 )
@@ -59,14 +59,14 @@ VALUES = st.fixed_dictionaries(
         **dict.fromkeys(OBJECTS, st.dictionaries(WORDS, JSON, max_size=4)),
     },
 )
-REQUESTS = st.builds(Request, NAMES, WORDS, NAMES, NAMES, VALUES)
+REQUESTS = st.builds(CspRequest, NAMES, WORDS, NAMES, NAMES, VALUES)
 
 
 def some(items: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     return st.none() | st.lists(items, max_size=3).map(tuple)
 
 
-RELATIONS = st.builds(Relation, WORDS, WORDS, st.booleans(), st.none() | NUMBERS)
+RELATIONS = st.builds(CspLink, WORDS, WORDS, st.booleans(), st.none() | NUMBERS)
 KEYS = NAMES.map(lambda name: f"X_{name.upper()}")
 
 
@@ -85,14 +85,14 @@ def responses(draw: st.DrawFn) -> Response:
         relevance=None if rates_links else relevance,  # type: ignore[arg-type]
         links=links,  # type: ignore[arg-type]
         link_relevance=relevance if rates_links else None,  # type: ignore[arg-type]
-        snippets=tuple(draw(st.lists(st.builds(Passage, WORDS, WORDS), max_size=3))),
+        snippets=tuple(draw(st.lists(st.builds(Snippet, WORDS, WORDS), max_size=3))),
         facts=tuple(draw(st.dictionaries(KEYS, WORDS, max_size=3)).items()),
         content=draw(WORDS),
     )
 
 
 @given(REQUESTS)
-def test_a_request_is_read_as_it_was_written(request: Request) -> None:
+def test_a_request_is_read_as_it_was_written(request: CspRequest) -> None:
     text = format_request(request)
     assert parse_request(text) == request
     assert len(text.splitlines()) == 2 + len(request.values)

@@ -15,7 +15,7 @@ from tests.reference_store.store import MemoryStore
 from tests.unit.exchange.imports import dump, import_file, import_given, read
 
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.exchange.codec import decoded, encoded
+from commonplace.exchange.codec import decode_line, encode_line
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, checked_version
 from commonplace.exchange.read import read_export
 from commonplace.store.store import Store
@@ -50,7 +50,7 @@ records = st.builds(
     source=texts,
     origin=st.sampled_from(ORIGINS),
     trust=shares,
-    metadata=st.dictionaries(st.text(max_size=4), values, max_size=3).map(lambda value: encoded(value).decode("ascii")),
+    metadata=st.dictionaries(st.text(max_size=4), values, max_size=3).map(lambda doc: encode_line(doc).decode("ascii")),
     born_at=times,
     last_used=times,
     use_count=counts,
@@ -183,7 +183,7 @@ def test_what_is_no_export_is_refused(data: bytes) -> None:
 
 @given(st.dictionaries(st.text(max_size=3), texts | times | st.none() | st.booleans() | counts, max_size=4))
 def test_a_line_is_one_line_of_ascii(entries: dict[str, object]) -> None:
-    line = encoded(entries)
+    line = encode_line(entries)
     assert line.isascii()
     assert line.count(b"\n") == 1
-    assert decoded(line).keys() == entries.keys()
+    assert decode_line(line).keys() == entries.keys()

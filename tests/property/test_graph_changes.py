@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.reference_store.store import MemoryStore
 from tests.unit.search.notebook import model
 
-from commonplace.extract.model import Claim, Extraction, Found
+from commonplace.extract.model import Claim, ExtractedEntity, Extraction
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import Understood
 from commonplace.graph.runtime import GraphRuntime, Texts
@@ -57,11 +57,11 @@ class Book:
 
     def add(self, id_: str, told: Told) -> None:
         when, trust, said = told
-        found: dict[str, Found] = {}
+        found: dict[str, ExtractedEntity] = {}
         made = []
         for person, type_, place, since, is_end in said:
             for name, kind in ((person, "person"), (place, "place")):
-                found.setdefault(name, Found(name, kind, ((len(found), len(found) + 1),)))
+                found.setdefault(name, ExtractedEntity(name, kind, ((len(found), len(found) + 1),)))
             ends = (list(found).index(person), list(found).index(place))
             valid_from = None if since is None else float(since)
             fact = f"{person} {type_} {place}"
@@ -69,7 +69,7 @@ class Book:
         content = " ".join(found)
         episode = Episode(id_, content, float(when), float(next(self.ticks)), trust=trust)
         spans = {name: ((content.index(name), content.index(name) + len(name)),) for name in found}
-        entities = tuple(Found(name, each.type, spans[name]) for name, each in found.items())
+        entities = tuple(ExtractedEntity(name, each.type, spans[name]) for name, each in found.items())
         self.keeper.add_episode(episode, Understood(Extraction(entities, tuple(made))))
 
     def relations(self) -> list[Relation]:

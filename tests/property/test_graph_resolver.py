@@ -47,7 +47,7 @@ def test_those_that_hold_together_are_found_however_they_change(
             for each in some
             if each is not fact and not {each.id, fact.id} & alone and overlap(each.span, fact.span)
         ]
-        found = slot.met(fact)
+        found = slot.list_overlapping(fact)
         together = [each for each in found if overlap(each.span, fact.span)]
         assert sorted(each.id for each in together) == sorted(each.id for each in wanted)
         assert not {each.id for each in found} & alone

@@ -22,7 +22,7 @@ from commonplace.formats.journal import (
     topic_of,
     write_characters,
 )
-from commonplace.formats.journal_edit import assign_ids, digest, with_changes
+from commonplace.formats.journal_edit import assign_ids, digest, update_page
 
 KINDS: list[PageKind] = ["day", "long"]
 
@@ -165,11 +165,11 @@ def test_adding_and_removing_an_entry_leaves_the_other_lines_as_they_are(
     """A page is a person's file."""
     entry = replace(data.draw(entries(kind)), id="new", section="Lessons" if kind == "long" else "")
     entry = replace(entry, **({"at_minutes": 600} if kind == "day" else {"day": date(2026, 11, 21)}))
-    changed = with_changes(text, _by_id([entry]), title="T", kind=kind)
+    changed = update_page(text, _by_id([entry]), title="T", kind=kind)
     found = [block.entry for block in parse_page(changed, kind).blocks if block.entry.id == "new"]
     assert found == [entry]
-    assert with_changes(changed, _by_id([entry]), title="T", kind=kind) == changed
-    without = with_changes(changed, {"new": None}, title="T", kind=kind)
+    assert update_page(changed, _by_id([entry]), title="T", kind=kind) == changed
+    without = update_page(changed, {"new": None}, title="T", kind=kind)
     ours = {"T", "#", "##", "Lessons"}
     kept, old = (page.removeprefix("\ufeff").split() for page in (without, text))
     assert [word for word in kept if word not in ours] == [word for word in old if word not in ours]
@@ -178,13 +178,13 @@ def test_adding_and_removing_an_entry_leaves_the_other_lines_as_they_are(
 @given(st.lists(entries("day"), min_size=2, max_size=5, unique_by=lambda entry: entry.id), st.data())
 def test_two_changes_commute(written: list[Entry], data: st.DataObject) -> None:
     """Two processes that project different memories come to the same page, whoever is first."""
-    text = with_changes("", _by_id(written), title="T")
+    text = update_page("", _by_id(written), title="T")
     first, second = written[:2]
     one = data.draw(st.none() | st.builds(lambda text: replace(first, text=text), texts))
     two = data.draw(st.none() | st.builds(lambda text: replace(second, text=text), texts))
-    there = with_changes(with_changes(text, {first.id: one}, title="T"), {second.id: two}, title="T")
-    back = with_changes(with_changes(text, {second.id: two}, title="T"), {first.id: one}, title="T")
-    assert there == back == with_changes(text, {first.id: one, second.id: two}, title="T")
+    there = update_page(update_page(text, {first.id: one}, title="T"), {second.id: two}, title="T")
+    back = update_page(update_page(text, {second.id: two}, title="T"), {first.id: one}, title="T")
+    assert there == back == update_page(text, {first.id: one, second.id: two}, title="T")
 
 
 @given(st.lists(st.tuples(minutes, texts), unique_by=lambda pair: pair[0], max_size=6), st.randoms())
@@ -195,8 +195,8 @@ def test_entries_of_different_times_come_to_one_page_in_any_order(pairs: list[tu
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     grown = ""
     for entry in shuffled:
-        grown = with_changes(grown, _by_id([entry]), title="2026-11-21")
-    assert grown == with_changes("", _by_id(written), title="2026-11-21")
+        grown = update_page(grown, _by_id([entry]), title="2026-11-21")
+    assert grown == update_page("", _by_id(written), title="2026-11-21")
 
 
 @pytest.mark.parametrize("kind", KINDS)

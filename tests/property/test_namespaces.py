@@ -30,7 +30,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.ledger.ledger import maintain
-from commonplace.memory.idempotency import Answer
+from commonplace.memory.idempotency import StoredAnswer
 from commonplace.types import Document
 
 IDS = (*THEIRS, "page", "their page")
@@ -256,7 +256,7 @@ def answering(book: Engine, values: Values) -> Any:
     """Look for or keep the answer to a request with a key that the other namespace has."""
     key = values.one("key", "other")
     if values.one(True, False):
-        book.answers.keep(key, Answer(values.words, 200, "{}"))
+        book.answers.keep(key, StoredAnswer(values.words, 200, "{}"))
     return book.answers.find(key)
 
 

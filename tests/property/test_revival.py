@@ -139,10 +139,10 @@ def test_a_search_finds_as_before(chosen: list[int], is_indexed: bool) -> None:
                     change.expire(found.number, replace(found.record, status="archived"), clock())
                 if is_indexed:
                     assert str(number) not in {hit.owner_id for hit in book.search(WORDS[number]).hits}
-                    book._runtime.maintenance.project()
+                    book._runtime.maintenance.update_index()
                 with book._runtime.store.change_memories("default") as change:
                     change.revive(found.number, found.record, bands=signature(found.record.content).bands)
                 if is_indexed:
-                    book._runtime.maintenance.project()
+                    book._runtime.maintenance.update_index()
             assert answers(book, then) == expected
             assert book.doctor(mend=False).findings == ()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.consolidation.text_merge import Source, combined, merge, merged_id, sources_of
+from commonplace.consolidation.text_merge import MergeSource, merge, merged_id, merged_memory, sources_of
 from commonplace.text.sentences import units_of
 from commonplace.text.similarity import normal_form
 from commonplace.types import TIERS, MemoryRecord, Owner, StoredMemory
@@ -26,8 +26,8 @@ TEXTS = st.lists(PIECES, min_size=1, max_size=6).map(" ".join)
 ANY = st.text(min_size=1, max_size=60)
 
 
-def _sources(texts: list[str], days: int) -> list[Source]:
-    return [Source(f"m{place}", text, DAY + timedelta(days=place * days)) for place, text in enumerate(texts)]
+def _sources(texts: list[str], days: int) -> list[MergeSource]:
+    return [MergeSource(f"m{place}", text, DAY + timedelta(days=place * days)) for place, text in enumerate(texts)]
 
 
 @given(st.lists(TEXTS | ANY, min_size=2, max_size=4), st.integers(0, 1))
@@ -36,7 +36,7 @@ def test_no_unit_of_any_source_is_lost(texts: list[str], days: int) -> None:
     form = " ".join(normal_form(merged).split())
     for text in texts:
         for unit in units_of(text):
-            assert unit.said in merged or normal_form(unit.said) in form or _is_said(unit.key, merged)
+            assert unit.body in merged or normal_form(unit.body) in form or _is_said(unit.key, merged)
 
 
 def _is_said(key: str, merged: str) -> bool:
@@ -64,7 +64,7 @@ def test_merging_what_was_merged_with_its_sources_changes_nothing(texts: list[st
     sources = _sources(texts, 0)
     merged = merge(sources)
     if not merged.conflicts:
-        assert merge([Source("m", merged.text, DAY), *sources]).text == merged.text
+        assert merge([MergeSource("m", merged.text, DAY), *sources]).text == merged.text
 
 
 @given(ANY | TEXTS)
@@ -102,7 +102,7 @@ def test_nothing_that_is_kept_of_the_sources_is_lost(
     memories = [_memory(f"m{place}", record, tags) for place, (record, tags) in enumerate(given_)]
     records = [record for record, _ in given_]
     text = merge(sources_of(memories)).text
-    owner, record = combined(memories, "new", text, cohesion)
+    owner, record = merged_memory(memories, "new", text, cohesion)
     assert set(owner.tags) == {tag for _, tags in given_ for tag in tags}
     assert set(record.entities) == {entity for each in records for entity in each.entities}
     assert record.derived_from == tuple(memory.owner.id for memory in memories)
@@ -118,7 +118,7 @@ def test_nothing_that_is_kept_of_the_sources_is_lost(
     assert TIERS.index(record.tier) == max(TIERS.index(each.tier) for each in records)
     shuffled = list(memories)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert combined(shuffled, "new", merge(sources_of(shuffled)).text, cohesion) == (owner, record)
+    assert merged_memory(shuffled, "new", merge(sources_of(shuffled)).text, cohesion) == (owner, record)
 
 
 @given(st.lists(ANY, min_size=2, max_size=5, unique=True))

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from commonplace.formats.journal import paired_fences, split_lines
 from commonplace.formats.vault import (
     MAX_STEM_BYTES,
-    Note,
-    escaped,
+    VaultNote,
+    escape_markdown,
     file_names,
     file_stem,
     link_to,
     memory_id_of,
-    same_place,
+    name_key,
     tags_of,
     title_of,
     write_note,
@@ -50,14 +50,14 @@ WORDS = st.lists(
 CONTENTS = ANY | MARKS | WORDS
 TIMES = st.integers(-62_000_000_000, 253_000_000_000).map(lambda second: datetime.fromtimestamp(second, UTC))
 NOTES = st.builds(
-    Note,
+    VaultNote,
     memory_id=st.text(LETTERS, min_size=1, max_size=40),
     title=ANY,
     content=CONTENTS,
     created=TIMES,
     modified=TIMES,
     tags=st.lists(ANY, max_size=4).map(tags_of),
-    entities=st.lists(ANY, max_size=4, unique_by=same_place).map(tuple),
+    entities=st.lists(ANY, max_size=4, unique_by=name_key).map(tuple),
     reason=ANY,
     score=st.integers(0, 10_000).map(lambda number: number / 10_000),
     version=st.integers(1, 2**40),
@@ -67,8 +67,10 @@ FORBIDDEN = set('\\/:*?"<>|#^[]')
 
 
 @given(NOTES)
-@example(Note("a", "x: y", "---\ntitle: z\n---", datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)))
-def test_a_note_tells_in_its_front_matter_what_it_is(note: Note) -> None:
+@example(
+    VaultNote("a", "x: y", "---\ntitle: z\n---", datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
+)
+def test_a_note_tells_in_its_front_matter_what_it_is(note: VaultNote) -> None:
     text = write_note(note)
     assert memory_id_of(text) == note.memory_id
     told = parse_front_matter(text)
@@ -85,7 +87,7 @@ def test_a_note_tells_in_its_front_matter_what_it_is(note: Note) -> None:
 
 @given(CONTENTS)
 def test_nothing_in_a_text_begins_a_section_a_link_or_a_comment(text: str) -> None:
-    lines = [line.rstrip("\r\n") for line in split_lines(escaped(text))]
+    lines = [line.rstrip("\r\n") for line in split_lines(escape_markdown(text))]
     for line, is_fenced in zip(lines, paired_fences(lines), strict=True):
         if not is_fenced:
             assert not SECTION.match(line)
@@ -114,7 +116,7 @@ def test_any_title_makes_a_name_that_every_system_takes(title: str, memory_id: s
 
 @given(st.text(max_size=40), st.lists(st.text(LETTERS, min_size=1, max_size=20), min_size=2, max_size=2, unique=True))
 def test_two_memories_of_one_title_never_share_their_last_name(title: str, ids: list[str]) -> None:
-    one, other = (same_place(list(file_names(title, id_))[-1]) for id_ in ids)
+    one, other = (name_key(list(file_names(title, id_))[-1]) for id_ in ids)
     assert one != other
 
 

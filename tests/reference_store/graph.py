@@ -53,9 +53,9 @@ class GraphState:
         )
 
 
-def check_filter(wanted: GraphFilter) -> None:
+def check_filter(filter_: GraphFilter) -> None:
     """Refuse a filter with a time that is not a number."""
-    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
+    check_times("the filter of a graph", filter_.valid_at, filter_.open_at, filter_.known_at)
 
 
 class ReferenceGraph:
@@ -79,14 +79,14 @@ class ReferenceGraph:
             found = [episode for episode in graph.episodes.values() if memory and episode.memory == memory]
         return sorted(found, key=lambda episode: (episode.version, episode.id))
 
-    def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
+    def list_episodes(self, filter_: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
         """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
-        check_filter(wanted)
+        check_filter(filter_)
         with self._opened() as graph:
             found = [
                 episode
                 for episode in graph.episodes.values()
-                if in_groups(episode, wanted) and (wanted.known_at is None or episode.created_at <= wanted.known_at)
+                if in_groups(episode, filter_) and (filter_.known_at is None or episode.created_at <= filter_.known_at)
             ]
         found.sort(key=lambda episode: (-episode.reference_time, episode.id))
         return found[offset:][:limit]
@@ -96,7 +96,7 @@ class ReferenceGraph:
         with self._opened() as graph:
             return _of_ids(graph.entities, ids)
 
-    def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
+    def entities_by_name(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
         """Return the live entities that have one of these normal names, by name, each list by id."""
         with self._opened() as graph:
             named = [(normal, graph.entities.get(entity)) for entity, normal in graph.aliases]
@@ -105,17 +105,17 @@ class ReferenceGraph:
         found = _listed(((normal, entity) for normal, entity in live), normals)
         return {normal: entities[:limit] for normal, entities in found.items() if limit != 0}
 
-    def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
+    def list_entities(self, filter_: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
         """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id."""
-        check_filter(wanted)
+        check_filter(filter_)
         with self._opened() as graph:
-            grouped = {mention.subject for mention in graph.mentions if _is_of_groups(mention, graph, wanted)}
+            grouped = {mention.subject for mention in graph.mentions if _is_of_groups(mention, graph, filter_)}
             found = [
                 entity
                 for entity in graph.entities.values()
-                if is_live(entity, wanted)
-                and (not wanted.types or entity.type in wanted.types)
-                and (in_groups(entity, wanted) or entity.id in grouped)
+                if is_live(entity, filter_)
+                and (not filter_.types or entity.type in filter_.types)
+                and (in_groups(entity, filter_) or entity.id in grouped)
             ]
         found.sort(key=lambda entity: (entity.name, entity.id))
         return found[offset:][:limit]
@@ -132,10 +132,10 @@ class ReferenceGraph:
             return _of_ids(graph.relations, ids)
 
     def relations_of(
-        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+        self, entities: Sequence[str], filter_: GraphFilter, *, limit: int | None = None
     ) -> dict[str, list[Relation]]:
         """Return the relations that start or end at each entity: newest knowledge first, ties by id."""
-        ordered = self.list_relations(wanted)
+        ordered = self.list_relations(filter_)
         ends = ((end, relation) for relation in ordered for end in {relation.source, relation.target})
         found = {end: relations[:limit] for end, relations in _listed(ends, entities).items()}
         return {end: relations for end, relations in found.items() if relations}
@@ -155,7 +155,7 @@ class ReferenceGraph:
     def edges_of(
         self,
         entities: Sequence[str],
-        wanted: GraphFilter,
+        filter_: GraphFilter,
         *,
         limit: int | None = None,
         among: Collection[str] | None = None,
@@ -167,15 +167,15 @@ class ReferenceGraph:
                 for each in relations
                 if among is None or (each.target if each.source == end else each.source) in among
             ]
-            for end, relations in self.relations_of(entities, wanted, limit=limit).items()
+            for end, relations in self.relations_of(entities, filter_, limit=limit).items()
         }
         return {end: edges for end, edges in found.items() if edges}
 
-    def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
+    def list_relations(self, filter_: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, newest knowledge first, ties by id."""
-        check_filter(wanted)
+        check_filter(filter_)
         with self._opened() as graph:
-            found = [relation for relation in graph.relations.values() if is_meant(relation, wanted)]
+            found = [relation for relation in graph.relations.values() if is_meant(relation, filter_)]
         found.sort(key=lambda relation: (-relation.created_at, relation.id))
         return found[offset:][:limit]
 
@@ -204,9 +204,9 @@ class ReferenceGraph:
         with self._opened() as graph:
             return [each for each in graph.happenings if (each.kind, each.subject) == (kind, id_)]
 
-    def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
+    def pairs(self, filter_: GraphFilter) -> Iterator[tuple[str, str, str]]:
         """Yield (relation, source, target) of every relation that is meant, from one state."""
-        return ((each.id, each.source, each.target) for each in self.list_relations(wanted))
+        return ((each.id, each.source, each.target) for each in self.list_relations(filter_))
 
     def counts(self) -> GraphCounts:
         """Return how much there is."""
@@ -232,46 +232,46 @@ def _listed(values: Iterable[tuple[str, Value]], wanted: Sequence[str]) -> dict[
     return {key: found for key, found in lists.items() if found}
 
 
-def _is_of_groups(mention: Mention, graph: GraphState, wanted: GraphFilter) -> bool:
+def _is_of_groups(mention: Mention, graph: GraphState, filter_: GraphFilter) -> bool:
     episode = graph.episodes.get(mention.episode)
-    return mention.kind == "entity" and episode is not None and in_groups(episode, wanted)
+    return mention.kind == "entity" and episode is not None and in_groups(episode, filter_)
 
 
-def is_meant(relation: Relation, wanted: GraphFilter) -> bool:
+def is_meant(relation: Relation, filter_: GraphFilter) -> bool:
     """Return whether a filter means a relation."""
-    is_chosen = (not wanted.types or relation.type in wanted.types) and in_groups(relation, wanted)
-    return is_chosen and _is_meant_in_time(relation, wanted)
+    is_chosen = (not filter_.types or relation.type in filter_.types) and in_groups(relation, filter_)
+    return is_chosen and _is_meant_in_time(relation, filter_)
 
 
-def is_live(entity: Entity, wanted: GraphFilter) -> bool:
+def is_live(entity: Entity, filter_: GraphFilter) -> bool:
     """Return whether an entity was one at the time of which it is asked what was known, or whether all are meant."""
-    if is_all(wanted):
+    if is_all(filter_):
         return True
-    known = math.inf if wanted.known_at is None else wanted.known_at
+    known = math.inf if filter_.known_at is None else filter_.known_at
     return entity.created_at <= known and not _has_expired(entity, known)
 
 
-def in_groups(what: Episode | Entity | Relation, wanted: GraphFilter) -> bool:
+def in_groups(what: Episode | Entity | Relation, filter_: GraphFilter) -> bool:
     """Return whether something is of one of the groups that are wanted."""
-    return not wanted.groups or what.group in wanted.groups
+    return not filter_.groups or what.group in filter_.groups
 
 
-def _is_meant_in_time(relation: Relation, wanted: GraphFilter) -> bool:
-    if is_all(wanted):
+def _is_meant_in_time(relation: Relation, filter_: GraphFilter) -> bool:
+    if is_all(filter_):
         return True
-    known = math.inf if wanted.known_at is None else wanted.known_at
+    known = math.inf if filter_.known_at is None else filter_.known_at
     if relation.created_at > known:
         return False
     was_open = relation.expired_at is not None and not _has_expired(relation, known)
     if relation.is_retracted and not was_open:
         return False
     end = relation.stated_to if was_open else relation.valid_to
-    if wanted.valid_at is None:
-        if wanted.open_at is None:
+    if filter_.valid_at is None:
+        if filter_.open_at is None:
             return not _has_expired(relation, known)
-        return end is None or wanted.open_at < end
-    has_begun = relation.valid_from is None or relation.valid_from <= wanted.valid_at
-    return has_begun and (end is None or wanted.valid_at < end)
+        return end is None or filter_.open_at < end
+    has_begun = relation.valid_from is None or relation.valid_from <= filter_.valid_at
+    return has_begun and (end is None or filter_.valid_at < end)
 
 
 def _has_expired(what: Entity | Relation, known: float) -> bool:

@@ -70,7 +70,7 @@ class ReferenceLedger:
         found = self.issues(IssueSelection(agents=(agent,), statuses=UNFINISHED))
         return min((issue for issue in found if set(issue.memory_ids) == set(memory_ids)), key=order, default=None)
 
-    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+    def memories_named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of the memories that issues of an agent with one of these statuses name."""
         found = self.issues(IssueSelection(agents=(agent,), statuses=tuple(statuses))) if statuses else []
         return {id_ for issue in found for id_ in issue.memory_ids}

@@ -15,7 +15,7 @@ from tests.reference_store.memories import ReferenceMemories
 from tests.reference_store.state import Row, Space, index_entry, matching_owners
 
 from commonplace.errors import StoreError
-from commonplace.store.check import STRAY_TEXTS, gone, sentences
+from commonplace.store.check import STRAY_TEXTS, dangling, sentences
 from commonplace.store.rows import check_times
 from commonplace.store.schema import is_reserved, namespace_of
 from commonplace.store.validate import refuse_other_maker, settle, upgrade_command
@@ -361,15 +361,17 @@ def graph_problems(spaces: Mapping[str, Space]) -> list[str]:
         graph = space.graph
         records: dict[str, Collection[str]] = {"entity": graph.entities, "relation": graph.relations}
         merged = [each.merged_into for each in graph.entities.values() if each.merged_into]
-        found[gone("entities", "merged_into")] += sum(id_ not in graph.entities for id_ in merged)
-        found[gone("aliases", "entity")] += sum(entity not in graph.entities for entity, _ in graph.aliases)
+        found[dangling("entities", "merged_into")] += sum(id_ not in graph.entities for id_ in merged)
+        found[dangling("aliases", "entity")] += sum(entity not in graph.entities for entity, _ in graph.aliases)
         for end in ("source", "target"):
             ends = [getattr(each, end) for each in graph.relations.values()]
-            found[gone("relations", end)] += sum(id_ not in graph.entities for id_ in ends)
+            found[dangling("relations", end)] += sum(id_ not in graph.entities for id_ in ends)
         subjects = [each.subject not in records[each.kind] for each in graph.mentions]
-        found[gone("mentions", "subject")] += sum(subjects)
-        found[gone("mentions", "episode")] += sum(each.episode not in graph.episodes for each in graph.mentions)
-        found[gone("happenings", "subject")] += sum(each.subject not in records[each.kind] for each in graph.happenings)
+        found[dangling("mentions", "subject")] += sum(subjects)
+        found[dangling("mentions", "episode")] += sum(each.episode not in graph.episodes for each in graph.mentions)
+        found[dangling("happenings", "subject")] += sum(
+            each.subject not in records[each.kind] for each in graph.happenings
+        )
         if is_reserved(name):
             home = spaces.get(namespace_of(name))
             kept: dict[str, Collection[str]] = {}

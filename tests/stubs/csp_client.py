@@ -15,15 +15,15 @@ from commonplace.formats.csp import (
     NAME,
     NONE,
     OBJECTS,
-    OWN_KEYS,
+    RESERVED_KEYS,
     STATUSES,
     TEXTS,
     CspError,
-    Passage,
+    CspLink,
+    CspRequest,
     Reference,
-    Relation,
-    Request,
     Response,
+    Snippet,
     Value,
     read_list,
     read_string_at,
@@ -43,7 +43,7 @@ _NUMBER: Final = re.compile(r"0(?:\.[0-9]+)?|1(?:\.0+)?")
 Item = TypeVar("Item")
 
 
-def format_request(request: Request) -> str:
+def format_request(request: CspRequest) -> str:
     """Return the text of a request, with the empty line that ends it.
 
     Raises:
@@ -93,7 +93,7 @@ def parse_response(text: str) -> Response:
     while lines and not lines[-1]:
         lines.pop()
     written: dict[str, str] = {}
-    snippets: list[Passage] = []
+    snippets: list[Snippet] = []
     for number, line in enumerate(lines, 1):
         refuse_unfit_line(line, number)
         match = _RESPONSE_LINE.match(line)
@@ -109,9 +109,9 @@ def parse_response(text: str) -> Response:
     return _response(written, tuple(snippets))
 
 
-def _response(written: Mapping[str, str], snippets: tuple[Passage, ...]) -> Response:
+def _response(written: Mapping[str, str], snippets: tuple[Snippet, ...]) -> Response:
     keys = list(written)
-    texts = {key: read_text(value, key) for key, value in written.items() if key in _TEXTS or key not in OWN_KEYS}
+    texts = {key: read_text(value, key) for key, value in written.items() if key in _TEXTS or key not in RESERVED_KEYS}
     status = texts.get("STATUS")
     if status not in STATUSES:
         raise CspError(f"STATUS is {status!r:.60}", remedy=f"it is one of {', '.join(STATUSES)}")
@@ -127,7 +127,7 @@ def _response(written: Mapping[str, str], snippets: tuple[Passage, ...]) -> Resp
         links=_listed(written, "LINKS", _relation),
         link_relevance=relevance if rates_links else None,
         snippets=snippets,
-        facts=tuple((key, value) for key, value in texts.items() if key not in OWN_KEYS),
+        facts=tuple((key, value) for key, value in texts.items() if key not in RESERVED_KEYS),
         content=texts.get("CONTENT", ""),
     )
 
@@ -210,12 +210,12 @@ def _reference(values: Values) -> Reference:
     return Reference(kind, values.value(","))
 
 
-def _relation(values: Values) -> Relation:
+def _relation(values: Values) -> CspLink:
     source = values.value(_BETWEEN)
     direction = values.expect(MUTUAL + DIRECTED)
     target = values.value(_BETWEEN)
     strength = _number(values) if values.mark(":") else None
-    return Relation(source, target, direction == DIRECTED, strength)
+    return CspLink(source, target, direction == DIRECTED, strength)
 
 
 def _number(values: Values) -> float:
@@ -225,7 +225,7 @@ def _number(values: Values) -> float:
     return float(written)
 
 
-def _passage(written: str) -> Passage:
+def _passage(written: str) -> Snippet:
     values = Values(written, "SNIPPET")
     if written.startswith('"'):
         id_ = values.value(":")
@@ -240,4 +240,4 @@ def _passage(written: str) -> Passage:
         values = Values(written[len(before) :], "SNIPPET")
     text = values.string()
     values.end()
-    return Passage(id_, text)
+    return Snippet(id_, text)

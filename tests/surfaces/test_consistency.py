@@ -292,7 +292,7 @@ def test_what_hangs_on_nothing_in_a_graph_is_told_of(tmp_path: Path) -> None:
     with commonplace.open(tmp_path / "other") as book:
         book.graph.add_episode("Ann lives in Oslo.", uuid="said", reference_time="2026-01-05")
         with book._runtime.store.change_memories("default") as change:
-            [oslo] = change.graph.named(["oslo"])["oslo"]
+            [oslo] = change.graph.entities_by_name(["oslo"])["oslo"]
             change.graph.erase_entities([oslo.id])
         [finding] = book.doctor().findings
         assert (finding.problem, finding.mended) == ("There are relations whose target is gone: 1.", False)

@@ -15,8 +15,8 @@ from tests.stubs.csp_client import format_request, parse_response
 import commonplace
 from commonplace.cli.app import cli
 from commonplace.cli.csp import MAX_REQUEST_BYTES
-from commonplace.formats.csp import Request, Response
-from commonplace.mcp.protocol import Context, Terms
+from commonplace.formats.csp import CspRequest, Response
+from commonplace.mcp.protocol import CallContext, Terms
 from commonplace.mcp.tools import tools_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def test_the_same_question_gets_the_same_hits_through_every_door(
     """Python, the commands, the specialist, a request, standard input and the tool: hits, scores, order."""
     options = ("--limit", "4", "--min-score", "0.2", *(part for each in also or () for part in ("--also", each)))
     params = {"max_results": 4, "min_relevance": 0.2} | ({"also": also} if also else {})
-    request = Request("recall", question, values={"PARAMS": params})
+    request = CspRequest("recall", question, values={"PARAMS": params})
     lines = format_request(request).strip().split("\n")
 
     def of_result(result: dict[str, Any]) -> list[tuple[str, str]]:
@@ -72,7 +72,7 @@ def test_the_same_question_gets_the_same_hits_through_every_door(
 
     def of_tool(book: Engine, given: dict[str, Any]) -> list[tuple[str, str]]:
         tool = next(each for each in tools_of(lambda _: book) if each.name == "memory_search")
-        found = tool.handler({name: value for name, value in given.items() if value}, Context(Terms("")))
+        found = tool.handler({name: value for name, value in given.items() if value}, CallContext(Terms("")))
         return [(hit["id"], f"{hit['score']:.2f}") for hit in found.structured["results"]]
 
     def of_response(text: str) -> list[tuple[str, str]]:

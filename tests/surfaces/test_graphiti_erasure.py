@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.graphiti_server import GraphitiServer, State
 from tests.surfaces.test_graphiti import SAID, Desk, desk, server
 
-from commonplace.erasure.receipt import ELSEWHERE
+from commonplace.erasure.receipt import COPIES_ELSEWHERE
 
 if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
@@ -31,11 +31,11 @@ def test_groups_of_a_namespace_alone_are_cleared(desk: Desk, server: GraphitiSer
         other.graph.add_episode("Bo lives in Rome.")
     rehearsed = forgotten(desk, server.url, "team", dry_run=True)
     told = "data of this namespace sent to Graphiti, in its groups team__main, team__people: deletion is queued"
-    assert rehearsed.outside == (told, ELSEWHERE)
+    assert rehearsed.outside == (told, COPIES_ELSEWHERE)
     assert server.state.called("clear_graph") == []
     receipt = forgotten(desk, server.url, "team")
     assert receipt.verified
-    assert receipt.outside == (ELSEWHERE,)
+    assert receipt.outside == (COPIES_ELSEWHERE,)
     assert receipt.notices == (
         "Graphiti has cleared its group team__main",
         "Graphiti has cleared its group team__people",
@@ -55,7 +55,7 @@ def test_group_that_others_use_keeps_what_is_theirs(desk: Desk, server: Graphiti
     assert [each["content"] for each in server.state.episodes] == ["Theirs."]
     assert server.state.called("clear_graph") == []
     told = "data sent to Graphiti in its group team__main, which others share: 1 episode was deleted"
-    assert receipt.outside == (f"{told} there; check for facts that it took from them", ELSEWHERE)
+    assert receipt.outside == (f"{told} there; check for facts that it took from them", COPIES_ELSEWHERE)
 
 
 def test_group_that_graphiti_itself_uses_is_never_cleared(desk: Desk, server: GraphitiServer) -> None:
@@ -149,5 +149,5 @@ def test_namespace_without_a_graph_asks_nobody(desk: Desk, server: GraphitiServe
     with desk.open(server.url, "team") as book:
         book.remember("The kettle is broken")
     receipt = forgotten(desk, server.url, "team")
-    assert receipt.outside == (ELSEWHERE,)
+    assert receipt.outside == (COPIES_ELSEWHERE,)
     assert server.state.calls == []

@@ -153,10 +153,10 @@ def test_no_call_of_one_tenant_shows_anything_of_another(
     for each in operation.parameters:
         kinds = each.schema["type"]
         word = data.draw(_words) if "string" in kinds else [data.draw(_words)] if "array" in kinds else None
-        if each.place == "path":
+        if each.kind == "path":
             path = path.replace(f"{{{each.name}}}", str(word))
         elif word is not None and (each.is_required or data.draw(st.booleans())):
-            (query if each.place == "query" else body)[each.name] = word
+            (query if each.kind == "query" else body)[each.name] = word
     space = data.draw(st.sampled_from([None, "one", "two"]))
     path = path.replace("{namespace}", space or "one")
     query |= {"namespace": space} if space else {}
@@ -201,13 +201,13 @@ def test_no_answer_to_who_has_an_empty_namespace_names_another(
             operation, body = OPERATIONS[name], {}
             verb, path = operation.verb, f"/v1{operation.path.replace('{namespace}', space)}"
             schemas = {each.name: each.schema for each in operation.parameters}
-            required = {each.name for each in operation.parameters if each.is_required or each.place == "path"}
+            required = {each.name for each in operation.parameters if each.is_required or each.kind == "path"}
             given = _arguments(data, schemas, required, words)
             for each in operation.parameters:
-                if each.place == "path" and each.name in given:
+                if each.kind == "path" and each.name in given:
                     path = path.replace(f"{{{each.name}}}", given[each.name])
                 elif each.name in given:
-                    (query if each.place == "query" else body)[each.name] = given[each.name]
+                    (query if each.kind == "query" else body)[each.name] = given[each.name]
         response = client.request(verb, path, params=query, json=body, headers=headers)
         assert response.status_code < 500, response.text
         assert ELSEWHERE not in response.text, (name, response.text)
@@ -306,7 +306,7 @@ def test_a_server_says_whom_it_answers(
 def test_a_place_that_is_taken_or_unknown_is_answered_with_the_option_that_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def remedy(address: run.Address) -> str:
+    def remedy(address: run.ListenAddress) -> str:
         with pytest.raises(UsageError) as caught:
             run._listen(address)
         return caught.value.remedy
@@ -316,11 +316,11 @@ def test_a_place_that_is_taken_or_unknown_is_answered_with_the_option_that_names
 
     monkeypatch.chdir(tmp_path)  # the path of a socket may not be long
     taken = Path("taken")
-    with run._listen(run.Address("127.0.0.1", 0)) as first, run._listen(run.Address("", 0, taken)):
-        assert "--port" in remedy(run.Address("127.0.0.1", first.getsockname()[1]))
-        assert "--socket" in remedy(run.Address("", 0, taken))
+    with run._listen(run.ListenAddress("127.0.0.1", 0)) as first, run._listen(run.ListenAddress("", 0, taken)):
+        assert "--port" in remedy(run.ListenAddress("127.0.0.1", first.getsockname()[1]))
+        assert "--socket" in remedy(run.ListenAddress("", 0, taken))
     monkeypatch.setattr(socket.socket, "bind", unknown)
-    assert "--host" in remedy(run.Address("nosuch.invalid", 0))
+    assert "--host" in remedy(run.ListenAddress("nosuch.invalid", 0))
 
 
 def test_a_token_may_send_so_many_requests_a_minute(

@@ -62,7 +62,7 @@ def test_requests_at_the_end_of_input_are_still_answered(program: Program) -> No
 def test_the_snippet_is_what_the_client_reads(bare: Program, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathlib.Path.home", lambda: bare.project / "home")
     told = bare.json("mcp", "--print-config", name)
-    assert told["path"] == str(CLIENTS[name].place(bare.project, bare.project / "home"))
+    assert told["path"] == str(CLIENTS[name].config_path(bare.project, bare.project / "home"))
     assert "commonplace" in told["snippet"]
     shown = bare.run("mcp", "--print-config", name)
     assert shown.stdout == told["snippet"]

@@ -18,10 +18,10 @@ from tests.surfaces.test_golden import GOLDEN, SESSIONS, near, session_of
 
 import commonplace
 from commonplace.cli.app import cli
-from commonplace.erasure.receipt import ON_SERVER
+from commonplace.erasure.receipt import COPIES_ON_SERVER
 from commonplace.errors import AdmissionError, StoreError, StoreMissingError, UsageError
 from commonplace.settings import load
-from commonplace.settings.paths import Address
+from commonplace.settings.paths import StoreAddress
 from commonplace.store.owners import SQL
 from commonplace.store.postgres import Session as StoreSession
 from commonplace.store.store import Store
@@ -47,7 +47,7 @@ def common(answer: Any) -> Any:
     if isinstance(answer, dict):
         return {name: common(each) for name, each in answer.items() if name not in OTHERWISE}
     if isinstance(answer, list):
-        return [common(each) for each in answer if ON_SERVER not in str(each) or isinstance(each, dict | list)]
+        return [common(each) for each in answer if COPIES_ON_SERVER not in str(each) or isinstance(each, dict | list)]
     return answer
 
 
@@ -100,7 +100,7 @@ def test_a_password_is_in_no_text(address: str) -> None:
     """What is shown, logged or sent to a worker may be read by anybody."""
     secret = address.replace("@", ":hunter2@")
     settings = load({"store.path": secret})
-    assert isinstance(settings.store.path, Address)
+    assert isinstance(settings.store.path, StoreAddress)
     assert (settings.store.path, settings.store.path.password) == (address, "hunter2")
     assert "hunter2" not in f"{settings!r} {settings.store.path}"
     assert pickle.loads(pickle.dumps(settings.store.path)).password == "hunter2"
@@ -125,7 +125,7 @@ def test_a_password_is_in_no_text(address: str) -> None:
     ],
 )
 def test_a_password_is_taken_out_of_an_address(given: str, named: str) -> None:
-    address = Address(given)
+    address = StoreAddress(given)
     assert (address, address.password) == (named, "p@w")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from commonplace.benchmarks import recall
 from commonplace.benchmarks.data import PersonalQuestion
-from commonplace.benchmarks.recall import Outcome, RecallOptions, figures
+from commonplace.benchmarks.recall import RecallOptions, RecallOutcome, figures
 from commonplace.benchmarks.report import sheets
 from commonplace.errors import UsageError
 from commonplace.search.result import is_likely
@@ -54,9 +54,9 @@ def everyday(tmp_path: Path) -> RecallOptions:
     return RecallOptions(memories, write(tmp_path / "questions.jsonl", QUESTIONS))
 
 
-def outcome(ranking: str, relevant: str = "n", stale: str = "o", *, has_likely: bool = True) -> Outcome:
+def outcome(ranking: str, relevant: str = "n", stale: str = "o", *, has_likely: bool = True) -> RecallOutcome:
     question = PersonalQuestion("q", "?", "update", tuple(relevant), tuple(stale))
-    return Outcome(question, tuple(ranking), relevant[-1:], has_likely, 1.0)
+    return RecallOutcome(question, tuple(ranking), relevant[-1:], has_likely, 1.0)
 
 
 def test_each_person_finds_what_is_theirs(everyday: RecallOptions) -> None:
@@ -74,7 +74,7 @@ def test_each_person_finds_what_is_theirs(everyday: RecallOptions) -> None:
 def test_other_talk_is_stored_beside_without_times(
     everyday: RecallOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recall, "OTHERS", 10)
+    monkeypatch.setattr(recall, "DISTRACTORS", 10)
     turns = [{"speaker": "Cy", "text": f"Turn {number} is about kites.", "dia_id": f"D1:{number}"} for number in (1, 2)]
     talk = tmp_path / "locomo.json"
     talk.write_text(json.dumps([{"sample_id": "c", "conversation": {"session_1": turns}, "qa": []}]), "utf-8")

@@ -25,8 +25,8 @@ from tests.surfaces.test_terminal import MAIN, in_pipe, on_terminal
 
 import commonplace
 from commonplace.cli import socket_client, socket_server
-from commonplace.cli.main import ASKING
-from commonplace.cli.socket_client import GREETING, answered, socket_path
+from commonplace.cli.main import QUERY_COMMANDS
+from commonplace.cli.socket_client import GREETING, run_on_server, socket_path
 from commonplace.cli.socket_server import Listener
 from commonplace.settings import load
 
@@ -80,7 +80,7 @@ def asked(*arguments: str, stdin: bytes = b"") -> dict[str, Any] | None:
     streams = [io.TextIOWrapper(io.BytesIO(data), "utf-8") for data in (stdin, b"", b"")]
     sys.stdin, sys.stdout, sys.stderr = streams
     try:
-        if not answered(arguments):
+        if not run_on_server(arguments):
             assert sys.stdin.buffer.read() == stdin
             return None
     finally:
@@ -109,7 +109,7 @@ def test_the_golden_requests_are_answered_alike(name: str, session: Session, mon
         store = self.project / ".commonplace"
         if not listener.listens.is_set() and (store / "store.db").exists():
             listener.begin(load({"store.path": str(store)}), lambda: self.book)
-        if arguments[:1] and arguments[0] in ASKING:
+        if arguments[:1] and arguments[0] in QUERY_COMMANDS:
             found = asked(*arguments, stdin=request.get("stdin", "").encode())
             if found is not None:
                 served.append(request["cli"])
@@ -126,7 +126,7 @@ def test_the_golden_requests_are_answered_alike(name: str, session: Session, mon
     good = [
         each["cli"]
         for each in before
-        if each.get("cli", "").split(" ")[0] in ASKING and not each["answer"]["exit_code"]
+        if each.get("cli", "").split(" ")[0] in QUERY_COMMANDS and not each["answer"]["exit_code"]
     ]
     assert [each for each in good if each not in served and not {"-v", "--store"} & {*each.split()}] == []
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import NotFoundError
-from commonplace.mcp.protocol import Context, Offer, Registry, ToolResult
+from commonplace.mcp.protocol import CallContext, Offer, Registry, ToolResult
 from commonplace.mcp.server import serve
 
 LIMIT_S = 20
@@ -27,28 +27,28 @@ def tool(
     return Offer(form, handler)
 
 
-def echo(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def echo(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     return ToolResult({"text": arguments["text"], "version": context.terms.version})
 
 
-def count(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def count(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     for number in range(arguments["to"]):
         context.progress(number + 1, arguments["to"], f"at {number + 1}")
     return ToolResult({"counted": arguments["to"]})
 
 
-def wait(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def wait(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     context.progress(1)
     if context.cancellation.wait(LIMIT_S):
         cancelled.set()
     return ToolResult({})
 
 
-def was_cancelled(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def was_cancelled(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     return ToolResult({"was_cancelled": cancelled.wait(LIMIT_S)})
 
 
-def babble(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def babble(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     """Print by every way there is."""
     print("printed")
     sys.stdout.write('{"jsonrpc": "2.0", "method": "written"}\n')
@@ -58,11 +58,11 @@ def babble(arguments: Mapping[str, Any], context: Context) -> ToolResult:
     return ToolResult({"read": list(read)})
 
 
-def fail(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def fail(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     raise NotFoundError("there is no toy 'x'", remedy="make one first")
 
 
-def crash(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def crash(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     raise ZeroDivisionError("secret")
 
 
@@ -71,7 +71,7 @@ def toys() -> list[Offer]:
     return [Offer(bear, lambda *_: "brown")]
 
 
-def play(arguments: Mapping[str, str], context: Context) -> str:
+def play(arguments: Mapping[str, str], context: CallContext) -> str:
     return f"Play with {arguments['toy']}"
 
 

@@ -38,7 +38,7 @@ class ConversationOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TurnOutcome:
     """The result of one question: distinct turns and distinct sessions, best first."""
 
     question: Question
@@ -50,7 +50,7 @@ class Outcome:
 def run(options: ConversationOptions, progress: Progress | None = None) -> dict[str, Any]:
     """Ask every question with evidence by every method, and return the figures as JSON."""
     methods = harness.check_methods(options.methods)
-    outcomes: dict[Method, list[Outcome]] = {method: [] for method in methods}
+    outcomes: dict[Method, list[TurnOutcome]] = {method: [] for method in methods}
     builds: list[harness.Build] = []
     counts = Counter(without_evidence=0, evidence_repaired=0, evidence_unknown=0)
     embedder = ""
@@ -75,7 +75,7 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
     corpus = harness.Build(*map(sum, zip(*map(astuple, [harness.Build(), *builds]), strict=True)))
     reports: dict[Method, dict[str, Any]] = {}
     for method, results in outcomes.items():
-        by_type: dict[str, list[Outcome]] = {}
+        by_type: dict[str, list[TurnOutcome]] = {}
         for outcome in results:
             by_type.setdefault(outcome.question.type, []).append(outcome)
         types = {name: figures(by_type[name], is_of_type=True) for name in sorted(by_type)}
@@ -93,7 +93,7 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
 
 
 def ask_all(
-    outcomes: dict[Method, list[Outcome]], engine: Engine, questions: Sequence[Question], session_of: dict[str, str]
+    outcomes: dict[Method, list[TurnOutcome]], engine: Engine, questions: Sequence[Question], session_of: dict[str, str]
 ) -> None:
     """Ask the questions by each method, and append the results to `outcomes`."""
     for method, results in outcomes.items():
@@ -101,10 +101,10 @@ def ask_all(
         for question, answer in zip(questions, answers, strict=True):
             # A session ranks where its best turn does.
             sessions = tuple(dict.fromkeys(session_of[turn] for turn in answer.ranking))
-            results.append(Outcome(question, answer.ranking, sessions, answer.ms))
+            results.append(TurnOutcome(question, answer.ranking, sessions, answer.ms))
 
 
-def figures(outcomes: Sequence[Outcome], *, is_of_type: bool = False) -> dict[str, float | int]:
+def figures(outcomes: Sequence[TurnOutcome], *, is_of_type: bool = False) -> dict[str, float | int]:
     """Return means over questions with evidence; uncounted questions are included only in the figures of their type."""
     if not is_of_type:
         outcomes = [outcome for outcome in outcomes if outcome.question.is_counted]

@@ -214,13 +214,13 @@ class Person:
 
 def read_corpus(path: Path) -> Iterator[Document]:
     """Yield the documents of a BEIR `corpus.jsonl` ({_id, title?, text}), in the order of the file."""
-    for place, row in _rows(path):
-        yield Document(id=_id(row, place), text=_text(row, "text", place), title=_text(row, "title", place, default=""))
+    for label, row in _rows(path):
+        yield Document(id=_id(row, label), text=_text(row, "text", label), title=_text(row, "title", label, default=""))
 
 
 def read_queries(path: Path) -> dict[str, str]:
     """Return the texts of a BEIR `queries.jsonl` ({_id, text}) by id, in the order of the file."""
-    return {_id(row, place): _text(row, "text", place) for place, row in _rows(path)}
+    return {_id(row, label): _text(row, "text", label) for label, row in _rows(path)}
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, float]]:
@@ -267,23 +267,23 @@ def read_people(memories: Path, questions: Path) -> list[Person]:
     `relevant` and `stale` hold ids of the user's memories; question times are unused. Users need at least one question.
     """
     memories_of: dict[str, list[Mapping[str, Any]]] = {}
-    for place, row in _rows(memories):
-        memories_of.setdefault(_text(row, "user", place), []).append(
-            {name: _text(row, name, place) for name in ("id", "at", "content", "origin")}
+    for label, row in _rows(memories):
+        memories_of.setdefault(_text(row, "user", label), []).append(
+            {name: _text(row, name, label) for name in ("id", "at", "content", "origin")}
         )
     questions_of: dict[str, list[PersonalQuestion]] = {}
-    for place, row in _rows(questions):
-        user, text = _text(row, "user", place), _text(row, "question", place)
+    for label, row in _rows(questions):
+        user, text = _text(row, "user", label), _text(row, "question", label)
         memory_ids = {memory["id"] for memory in memories_of.get(user, ())}
         answers = {}
         for name in ("relevant", "stale"):
             ids = row.get(name, [])
             if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):
-                raise _fault(place, f"has `{name}` {ids!r}", "a list of ids")
+                raise _fault(label, f"has `{name}` {ids!r}", "a list of ids")
             if unknown := [id_ for id_ in ids if id_ not in memory_ids]:
-                raise _fault(place, f"has in `{name}` {unknown[0]!r}", "the id of a memory of the same user")
+                raise _fault(label, f"has in `{name}` {unknown[0]!r}", "the id of a memory of the same user")
             answers[name] = tuple(ids)
-        question = PersonalQuestion(_text(row, "id", place), text, _text(row, "style", place), **answers)
+        question = PersonalQuestion(_text(row, "id", label), text, _text(row, "style", label), **answers)
         questions_of.setdefault(user, []).append(question)
     if not questions_of:
         raise UsageError(f"{questions} holds no question", remedy="give one JSON object {user, id, question} a line")
@@ -296,7 +296,7 @@ def read_talk(path: Path) -> Iterator[str]:
     if first == "[":
         yield from (turn.text for dialogue in read_dialogues(path, "locomo") for turn in dialogue.turns)
     else:
-        yield from (_text(row, "content", place) for place, row in _rows(path))
+        yield from (_text(row, "content", label) for label, row in _rows(path))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -314,32 +314,32 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in _lines(path):
-        place = f"{path}:{number}"
+        label = f"{path}:{number}"
         try:
             row = json.loads(line)
         except ValueError as error:
-            raise _fault(place, f"is not JSON ({error})", "one JSON object a line") from error
+            raise _fault(label, f"is not JSON ({error})", "one JSON object a line") from error
         if not isinstance(row, dict):
-            raise _fault(place, f"is a JSON {type(row).__name__}", "one JSON object a line")
-        yield place, row
+            raise _fault(label, f"is a JSON {type(row).__name__}", "one JSON object a line")
+        yield label, row
 
 
-def _id(row: Mapping[str, Any], place: str) -> str:
+def _id(row: Mapping[str, Any], label: str) -> str:
     value = row.get("_id")
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise _fault(place, f"has `_id` {value!r}", "a non-empty string")
+        raise _fault(label, f"has `_id` {value!r}", "a non-empty string")
     return str(value)
 
 
-def _text(row: Mapping[str, Any], key: str, place: str, *, default: str | None = None) -> str:
+def _text(row: Mapping[str, Any], key: str, label: str, *, default: str | None = None) -> str:
     value = row.get(key, default)
     if not isinstance(value, str):
-        raise _fault(place, f"has `{key}` {value!r}", "a string")
+        raise _fault(label, f"has `{key}` {value!r}", "a string")
     return value
 
 
-def _fault(place: str, problem: str, expected: str) -> UsageError:
-    return UsageError(f"{place} {problem}", remedy=f"expected {expected}")
+def _fault(label: str, problem: str, expected: str) -> UsageError:
+    return UsageError(f"{label} {problem}", remedy=f"expected {expected}")
 
 
 EXPONENT, SHIFT = 1.3, 2.7

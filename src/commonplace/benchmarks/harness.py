@@ -142,7 +142,7 @@ def open_engine(
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryRun:
     """The result of one question.
 
     Attributes:
@@ -187,14 +187,14 @@ def ask(
     progress: Progress | None = None,
     *,
     limit: int = DEPTH,
-) -> Iterator[Answer]:
+) -> Iterator[QueryRun]:
     """Yield the answer to each question in order. They are asked one at a time, in one thread, without a threshold."""
     engine.search(WARM_UP, limit=limit, method=method, min_score=0.0)
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"asking, {method}", number, len(questions))
         if not question.strip():
-            yield Answer()
+            yield QueryRun()
             continue
         start = time.perf_counter()
         result = engine.search(question, limit=limit, method=method, min_score=0.0)
@@ -203,7 +203,7 @@ def ask(
         for hit in result.hits:
             best.setdefault(identity(hit), hit)
         scores = tuple(hit.score for hit in best.values())
-        yield Answer(tuple(best), scores, tuple(hit.probability or 0.0 for hit in best.values()), ms, result.stages)
+        yield QueryRun(tuple(best), scores, tuple(hit.probability or 0.0 for hit in best.values()), ms, result.stages)
     if progress is not None:
         progress(f"asking, {method}", len(questions), len(questions))
 

@@ -33,30 +33,30 @@ def relevant(grades: Mapping[str, float]) -> set[str]:
     return {id_ for id_, grade in grades.items() if grade > 0}
 
 
-def precision(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
+def precision(ranking: Sequence[str], relevant_ids: Collection[str], k: int) -> float:
     """Return the number of wanted ids among the first `k`, divided by `k` even if the ranking is shorter."""
-    return len(set(ranking[:k]) & set(wanted)) / k
+    return len(set(ranking[:k]) & set(relevant_ids)) / k
 
 
-def recall(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
+def recall(ranking: Sequence[str], relevant_ids: Collection[str], k: int) -> float:
     """Return the share of the wanted ids that are among the first `k`; 0 if none are wanted."""
-    return len(set(ranking[:k]) & set(wanted)) / len(set(wanted)) if wanted else 0.0
+    return len(set(ranking[:k]) & set(relevant_ids)) / len(set(relevant_ids)) if relevant_ids else 0.0
 
 
-def has_all(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
+def has_all(ranking: Sequence[str], relevant_ids: Collection[str], k: int) -> float:
     """Return 1.0 if every wanted id is among the first `k`, else 0.0."""
-    return float(set(wanted) <= set(ranking[:k]))
+    return float(set(relevant_ids) <= set(ranking[:k]))
 
 
-def reciprocal_rank(ranking: Sequence[str], wanted: Collection[str]) -> float:
+def reciprocal_rank(ranking: Sequence[str], relevant_ids: Collection[str]) -> float:
     """Return 1 / rank of the first wanted id, or 0 if none is ranked."""
-    rank = first_relevant(ranking, wanted)
+    rank = first_relevant(ranking, relevant_ids)
     return 1.0 / rank if rank else 0.0
 
 
-def first_relevant(ranking: Sequence[str], wanted: Collection[str]) -> int | None:
+def first_relevant(ranking: Sequence[str], relevant_ids: Collection[str]) -> int | None:
     """Return the rank of the first wanted id, from 1, or None if none is ranked."""
-    targets = set(wanted)
+    targets = set(relevant_ids)
     return next((rank for rank, id_ in enumerate(ranking, start=1) if id_ in targets), None)
 
 

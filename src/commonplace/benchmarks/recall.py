@@ -17,7 +17,7 @@ from commonplace.types import Progress
 
 LIMIT: Final = 5
 """Number of hits retrieved for a question, as an agent would."""
-OTHERS: Final = 1_000
+DISTRACTORS: Final = 1_000
 """Maximum number of turns of other talk that are stored beside a person's memories."""
 
 
@@ -37,7 +37,7 @@ class RecallOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RecallOutcome:
     """The result of one question.
 
     Attributes:
@@ -62,8 +62,8 @@ class Outcome:
 def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, Any]:
     """Ask every question with default settings, and return the figures as JSON."""
     people = read_people(options.memories, options.questions)
-    distractors = [] if options.among is None else list(islice(read_talk(options.among), OTHERS))
-    outcomes: list[Outcome] = []
+    distractors = [] if options.among is None else list(islice(read_talk(options.among), DISTRACTORS))
+    outcomes: list[RecallOutcome] = []
     memories, seconds, embedder = 0, 0.0, ""
     for number, person in enumerate(people):
         if progress is not None:
@@ -85,8 +85,8 @@ def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, A
                 ms = (time.perf_counter() - start) * 1000
                 newest = max(question.relevant, key=lambda id_: times[id_], default="")
                 ranking = tuple(dict.fromkeys(hit.owner_id for hit in hits))
-                outcomes.append(Outcome(question, ranking, newest, any(map(is_likely, hits)), ms))
-    styles: dict[str, list[Outcome]] = {}
+                outcomes.append(RecallOutcome(question, ranking, newest, any(map(is_likely, hits)), ms))
+    styles: dict[str, list[RecallOutcome]] = {}
     for outcome in outcomes:
         styles.setdefault(outcome.question.style, []).append(outcome)
     styles["all with an answer"] = [outcome for outcome in outcomes if outcome.question.relevant]
@@ -102,7 +102,7 @@ def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, A
     }
 
 
-def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def figures(outcomes: Sequence[RecallOutcome]) -> dict[str, Any]:
     """Return the figures of some questions. `recall@k` is the share with a relevant memory among the first `k` hits.
 
     Among the questions `with_overtaken`, `newest_first` counts those whose newest relevant memory is found with no

@@ -107,7 +107,7 @@ def _check_paths(engine: Engine, queries: Sequence[Query]) -> None:
         )
 
 
-def _measured(queries: Sequence[Query], answers: Mapping[Method, Sequence[harness.Answer]]) -> dict[str, Any]:
+def _measured(queries: Sequence[Query], answers: Mapping[Method, Sequence[harness.QueryRun]]) -> dict[str, Any]:
     methods, curves = {}, {}
     for method, method_answers in answers.items():
         judged = [(answer.ranking, query.grades) for query, answer in zip(queries, method_answers, strict=True)]
@@ -132,7 +132,7 @@ def _quality(ranking: Sequence[str], grades: Mapping[str, float]) -> dict[str, f
     }
 
 
-def _write_queries(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[harness.Answer]]) -> None:
+def _write_queries(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[harness.QueryRun]]) -> None:
     with file.open("w", encoding="utf-8") as stream:
         for number, query in enumerate(queries):
             results = {}

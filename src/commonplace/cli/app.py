@@ -19,7 +19,7 @@ import click
 import commonplace
 from commonplace.cli import options
 from commonplace.cli.invocation import Invocation, run_to_the_end
-from commonplace.cli.main import ASKING
+from commonplace.cli.main import QUERY_COMMANDS
 from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say
 from commonplace.cli.rows import Answer, emit
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
@@ -195,7 +195,7 @@ def command(
     cls = (group and group.command_class) or Command
 
     def decorate(function: Callable[..., Any]) -> Command:
-        is_served = group is None and (name or function.__name__) in ASKING
+        is_served = group is None and (name or function.__name__) in QUERY_COMMANDS
         decorated = options.group(*parameters)(pass_invocation(function))
         created: Command = click.command(name, cls=cls, only_asks=is_served, **extra)(decorated)  # type: ignore[assignment]
         if group is not None:

@@ -30,7 +30,7 @@ def _fact(fact: views.RelationView) -> rows.Rows:
     score = f"{fact.score:.2f}" if fact.score else ""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     marks = [(mark, _WARNING) for mark in _state(fact)]
-    yield rows.Row(known=[score, *marks, when(fact), overtaken(fact), replaced(fact), ends, fact.uuid], level=1)
+    yield rows.Row(properties=[score, *marks, when(fact), overtaken(fact), replaced(fact), ends, fact.uuid], level=1)
 
 
 def _state(fact: views.RelationView) -> list[str]:
@@ -196,12 +196,12 @@ def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.A
     """
     result = engine.graph.search_entities(" ".join(query), **values)
 
-    def shown(entity: views.EntityView) -> rows.Rows:
+    def row(entity: views.EntityView) -> rows.Rows:
         away = f"{rows.counted(entity.distance, 'fact')} away" if entity.distance else ""
         yield rows.Row(entity.name, (f"{entity.score:.2f}", entity.entity_type, away, entity.uuid))
         yield rows.Line(entity.summary, "", 1)
 
-    return result, rows.listed(result, shown, "", "bold", none="No entity is about this.", is_numbered=True)
+    return result, rows.listed(result, row, "", "bold", none="No entity is about this.", is_numbered=True)
 
 
 @ask(graph, _search_options, _relation_types, _groups, _times, _past, _centre)
@@ -249,7 +249,7 @@ def entity(engine: Engine, /, name: str, as_of: str | None) -> rows.Answer:
     nearby = engine.graph.neighbourhood(view.uuid, 1, as_of=as_of)
     edges = [edge for edge in nearby.relations if view.uuid in (edge.source_node_uuid, edge.target_node_uuid)]
 
-    def shown() -> rows.Rows:
+    def details_rows() -> rows.Rows:
         yield _name_of(view)
         details = {
             "also": ", ".join(view.aliases),
@@ -265,7 +265,7 @@ def entity(engine: Engine, /, name: str, as_of: str | None) -> rows.Answer:
             yield rows.Line(f"… {len(edges) - rows.MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
         yield from map(rows.note, nearby.notices)
 
-    return view, shown()
+    return view, details_rows()
 
 
 @ask(graph, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
@@ -314,12 +314,12 @@ def history(engine: Engine, /, uuid: str) -> rows.Answer:
     is_fact = result.kind == "relation"
     subject = _fact(engine.graph.relation(result.uuid)) if is_fact else [_name_of(engine.graph.entity(result.uuid))]
 
-    def shown(entry: views.HistoryEntry) -> rows.Rows:
+    def row(entry: views.HistoryEntry) -> rows.Rows:
         reason = f": {entry.reason}" if entry.reason else ""
         yield rows.Line(f"{rows.local_time(entry.at)}  {entry.what}{reason}", "", 1)
         yield rows.Line(f"episode {entry.episode}" if entry.episode else "", "dim", 2)
 
-    return result, [*subject, *rows.listed(result.entries, shown, none="   Nothing is recorded.")]
+    return result, [*subject, *rows.listed(result.entries, row, none="   Nothing is recorded.")]
 
 
 @ask(graph, options.limit(), _groups, options.as_of)
@@ -345,12 +345,12 @@ def communities(engine: Engine, /, **values: Any) -> rows.Answer:
     """
     result = engine.graph.communities(**values)
 
-    def shown(view: views.Community) -> rows.Rows:
+    def row(view: views.Community) -> rows.Rows:
         yield rows.Row(view.name, (rows.counted(view.size, "entity", "entities"), rows.counted(view.facts, "fact")))
         ellipsis = ", …" if view.size > len(view.entities) else ""
         yield rows.Line(", ".join(entity.name for entity in view.entities) + ellipsis, "", 1)
 
-    return result, rows.listed(result, shown, none="No related entities yet.")
+    return result, rows.listed(result, row, none="No related entities yet.")
 
 
 @command(graph, _entity_argument, _times)

@@ -18,7 +18,7 @@ from commonplace.dataclasses import asdict
 from commonplace.errors import RemovalError
 from commonplace.formats.escaping import harmless_json
 from commonplace.formats.json_values import plain
-from commonplace.formats.yaml import FAULT
+from commonplace.formats.yaml import FAULT_PREFIX
 from commonplace.settings import Overrides, Settings, paths, save_overrides
 from commonplace.types import EmbeddedKind, IndexReport
 
@@ -34,8 +34,8 @@ def _report(report: IndexReport, root: str) -> rows.Rows:
     yield f"{root}: {files} indexed ({changes}), {written}"
     if report.skipped:
         yield rows.Line(f"{rows.INDENT}skipped: {rows.counts_text(dict(sorted(report.skipped.items())))}", "dim")
-    front_matter = [problem for problem in report.problems if problem.reason.startswith(FAULT)]
-    other_problems = [problem for problem in report.problems if not problem.reason.startswith(FAULT)]
+    front_matter = [problem for problem in report.problems if problem.reason.startswith(FAULT_PREFIX)]
+    other_problems = [problem for problem in report.problems if not problem.reason.startswith(FAULT_PREFIX)]
     yield from rows.listed(
         other_problems, lambda fault: rows.Line(f"{fault.path}: {fault.reason}", "dim", 1), limit=rows.MAX_LISTED
     )
@@ -110,7 +110,7 @@ def build(
         with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
             engine.index_upgrade(given["embedder"], ["artifacts"])
     if watch:
-        keep_watching(invocation, loaded, directories[0], force=force, indexed=indexed)
+        keep_watching(invocation, loaded, directories[0], force=force, on_indexed=indexed)
         return SUCCESS
     reports = _reports(invocation, loaded, directories, force=force, may_remove=directories if given["yes"] else ())
     if reports is None:

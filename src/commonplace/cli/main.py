@@ -53,7 +53,7 @@ def serve(invocation: Invocation) -> int:
         return serve_registry(registry_of(engine.get))
 
 
-ASKING: Final = frozenset({"recall", "search", "context", "why", "get", "list"})
+QUERY_COMMANDS: Final = frozenset({"recall", "search", "context", "why", "get", "list"})
 """Read-only commands, which a running server of the store can run as well."""
 _OPTIONS = frozenset({"--store", "--namespace"})
 _WATCH = "--watch"
@@ -62,15 +62,15 @@ _WATCH = "--watch"
 
 def main() -> NoReturn:
     """Run the program; the console script."""
-    if sys.argv[1:2] and sys.argv[1] in ASKING:
-        from commonplace.cli.socket_client import answered
+    if sys.argv[1:2] and sys.argv[1] in QUERY_COMMANDS:
+        from commonplace.cli.socket_client import run_on_server
 
-        if answered(sys.argv[1:]):
+        if run_on_server(sys.argv[1:]):
             sys.exit(0)
     from commonplace.cli.invocation import guard_output, run_to_the_end
 
     guard_output()
-    server = server_asked_for(sys.argv[1:])
+    server = server_invocation(sys.argv[1:])
     if server is None:
         from commonplace.cli.app import cli
 
@@ -78,7 +78,7 @@ def main() -> NoReturn:
     run_to_the_end(lambda: serve(server), server)
 
 
-def server_asked_for(arguments: Sequence[str]) -> Invocation | None:
+def server_invocation(arguments: Sequence[str]) -> Invocation | None:
     """Return the invocation of the MCP server, or None if the arguments need a parser: other options, wrong values."""
     if list(arguments[:1]) != ["mcp"]:
         return None

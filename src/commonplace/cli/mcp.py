@@ -50,14 +50,14 @@ def _print_config(name: str, invocation: Invocation) -> int:
     from commonplace.mcp.clients import CLIENTS, snippet
 
     client = CLIENTS[name]
-    file = client.place(Path.cwd(), Path.home())
+    file = client.config_path(Path.cwd(), Path.home())
     text = snippet(client, _command(invocation))
     if invocation.as_json:
         print_json({"client": client.name, "path": str(file), "snippet": text})
         return SUCCESS
     hint(f"For {client.title}, in {file}:")
     say(text.rstrip("\n"))
-    hint(f"{client.then} `commonplace mcp --install {client.name}` writes it for you.")
+    hint(f"{client.next_step} `commonplace mcp --install {client.name}` writes it for you.")
     return SUCCESS
 
 
@@ -65,23 +65,23 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     import difflib
     import shutil
 
-    from commonplace.mcp.clients import CLIENTS, by_hand, changed
+    from commonplace.mcp.clients import CLIENTS, configured, fallback
 
     client = CLIENTS[name]
-    file = client.place(Path.cwd(), Path.home())
+    file = client.config_path(Path.cwd(), Path.home())
     report: dict[str, Any] = {"client": name, "path": str(file), "changed": False, "backup": None}
     try:
         current = file.read_text("utf-8")
     except FileNotFoundError:
         current = ""
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}", remedy=f"correct it, or {by_hand(client)}") from error
-    updated = changed(current, client, _command(invocation), name=str(file))
+        raise UsageError(f"{file} cannot be read: {error}", remedy=f"correct it, or {fallback(client)}") from error
+    updated = configured(current, client, _command(invocation), name=str(file))
     if updated == current:
         emit(invocation, report, f"The server is already configured for {client.title}: {file}")
         return SUCCESS
     if file.exists() and not file.stat().st_mode & 0o222:  # a rename would replace it all the same
-        raise StoreError(f"{file} is read-only", remedy=f"make it writable, or {by_hand(client)}")
+        raise StoreError(f"{file} is read-only", remedy=f"make it writable, or {fallback(client)}")
     if not invocation.as_json:
         origin = str(file) if current else "/dev/null"
         say("\n".join(difflib.unified_diff(current.splitlines(), updated.splitlines(), origin, str(file), lineterm="")))
@@ -98,13 +98,13 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         try:
             shutil.copy2(file, backup)
         except OSError as error:
-            raise StoreError(f"{backup} cannot be written: {error.strerror}", remedy=by_hand(client)) from error
+            raise StoreError(f"{backup} cannot be written: {error.strerror}", remedy=fallback(client)) from error
         report["backup"] = str(backup)
-    write_whole(file, updated, by_hand(client), makes_parent=True)
+    write_whole(file, updated, fallback(client), makes_parent=True)
     report["changed"] = True
     emit(invocation, report, [f"Written: {file}", f"The old one is kept: {report['backup']}" if current else Line("")])
     if not invocation.as_json:
-        hint(client.then)
+        hint(client.next_step)
     return SUCCESS
 
 

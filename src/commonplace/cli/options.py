@@ -33,11 +33,11 @@ MIN_DURATION_S: Final = 10.0
 MAX_DURATION_S: Final = 366 * 86_400.0
 
 
-def group(*each: Decorator) -> Decorator:
+def group(*decorators: Decorator) -> Decorator:
     """Return one decorator that adds several options; help lists them in this order."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(each):
+        for option in reversed(decorators):
             function = option(function)
         return function
 
@@ -74,9 +74,9 @@ def globs(*names: str, help: str) -> Decorator:  # noqa: A002
     return click.option(*names, multiple=True, metavar="GLOB", callback=check, help=help)
 
 
-def golden(then: str) -> Decorator:
-    """Return the option for a file of golden queries; `then` says what happens when one fails."""
-    return click.option("--golden", type=FILE, metavar="FILE", help=f"Queries with expected results; {then}.")
+def golden(effect: str) -> Decorator:
+    """Return the option for a file of golden queries; `effect` says what happens when one fails."""
+    return click.option("--golden", type=FILE, metavar="FILE", help=f"Queries with expected results; {effect}.")
 
 
 def time(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: A002

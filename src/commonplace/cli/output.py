@@ -172,14 +172,14 @@ def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
     with Progress(*columns, console=console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def show(stage: str, done: int, total: int) -> None:
+        def show(stage: str, completed: int, total: int) -> None:
             if stage not in tasks:
                 # One bar at a time: hide that of the previous stage.
                 for task in tasks.values():
                     bars.update(task, visible=False)
                 tasks.clear()
                 tasks[stage] = bars.add_task(stage, total=None)
-            bars.update(tasks[stage], completed=done, total=total or None)
+            bars.update(tasks[stage], completed=completed, total=total or None)
 
         yield show
 

@@ -52,7 +52,7 @@ class Line(NamedTuple):
             target.print()
         indent = INDENT * (self.level or 1)
         is_whole = not self.level and not self.before
-        lines = [harmless_line(text)] if is_whole else broken(text, target.width - len(indent))
+        lines = [harmless_line(text)] if is_whole else wrap_line(text, target.width - len(indent))
         for number, line in enumerate(lines if text else ()):
             target.print(styled(indent if number or self.level else self.before, (line, self.style)))
 
@@ -61,13 +61,13 @@ class Row(NamedTuple):
     """An item of a list: its name, its properties as texts or (text, style), and the start of its text."""
 
     name: str = ""
-    known: Sequence[str | tuple[str, str]] = ()
+    properties: Sequence[str | tuple[str, str]] = ()
     text: str = ""
     level: int = 0
     before: str = ""
 
     def print(self, target: Console) -> None:
-        parts = [(prop, "dim") if isinstance(prop, str) else prop for prop in self.known]
+        parts = [(prop, "dim") if isinstance(prop, str) else prop for prop in self.properties]
         first, *rest = [
             styled(harmless_line(text), style=style) for text, style in ((self.name, "cyan"), *parts) if text
         ]
@@ -90,10 +90,10 @@ class Body(NamedTuple):
         if not self.is_whole:
             text = "\n".join(line for line in text.splitlines() if line.strip())
         lines = wrapped(styled(text), columns(target.width)) if text else []
-        shown = lines if self.is_whole else lines[:MAX_LINES]
-        for line in shown:
+        visible_lines = lines if self.is_whole else lines[:MAX_LINES]
+        for line in visible_lines:
             target.print(styled(INDENT * self.level) + line)
-        if len(lines) > len(shown):
+        if len(lines) > len(visible_lines):
             target.print(f"{INDENT * self.level}…", style="dim")
 
 
@@ -104,26 +104,26 @@ class Fields(NamedTuple):
 
     def print(self, target: Console) -> None:
         for name, value in self.values.items():
-            for number, shown in enumerate(broken(value, target.width - _FIELD_WIDTH - 2) if value else ()):
+            for number, shown in enumerate(wrap_line(value, target.width - _FIELD_WIDTH - 2) if value else ()):
                 target.print(styled((f"{'' if number else name:>{_FIELD_WIDTH}}  ", "dim"), shown))
 
 
 Rows: TypeAlias = "Iterable[Row | Line | Body | Fields | Text | str]"
-Shown: TypeAlias = "Rows | Row | Line | str"
-Answer: TypeAlias = "tuple[Any, Shown]"
+Content: TypeAlias = "Rows | Row | Line | str"
+Answer: TypeAlias = "tuple[Any, Content]"
 """The answer of a command: the value that JSON prints, and the row or rows that people read."""
 
 
-def rows_of(shown: Shown) -> Rows:
+def rows_of(content: Content) -> Rows:
     """Return rows as an iterable."""
-    if isinstance(shown, str):
-        return [Line(shown)]
-    return [shown] if isinstance(shown, Line | Row) else shown
+    if isinstance(content, str):
+        return [Line(content)]
+    return [content] if isinstance(content, Line | Row) else content
 
 
 def listed(
     items: Iterable[_T],
-    view: Callable[[_T], Shown],
+    view: Callable[[_T], Content],
     title: str = "",
     style: str = "",
     *,
@@ -153,30 +153,30 @@ def listed(
         yield from more(len(entries), level=max(1, level))
 
 
-def emit(invocation: Invocation, found: Any, shown: Shown, *, value: Any = None, has_notices: bool = False) -> None:
+def emit(invocation: Invocation, result: Any, rows: Content, *, value: Any = None, has_notices: bool = False) -> None:
     """Print the answer of a command: its notices, then JSON or rows, which may be a generator.
 
     Args:
-        value: the value that JSON prints instead of `found`.
+        value: the value that JSON prints instead of `result`.
         has_notices: whether the rows already contain the notices.
     """
-    notices = found.get("notices", ()) if isinstance(found, dict) else getattr(found, "notices", ())
+    notices = result.get("notices", ()) if isinstance(result, dict) else getattr(result, "notices", ())
     notify(() if has_notices else notices, invocation)
     if invocation.as_json:
-        print_json(plain(found if value is None else value))
+        print_json(plain(result if value is None else value))
     else:
-        print_rows(rows_of(shown))
+        print_rows(rows_of(rows))
 
 
-def emit_text(invocation: Invocation, found: Any, text: str, *nothing: str) -> None:
+def emit_text(invocation: Invocation, result: Any, text: str, *nothing: str) -> None:
     """Print the text of a result that a model reads, unchanged, after the notices of the result.
 
     Args:
         nothing: notices to print if the text is empty.
     """
-    notify(found.notices, invocation)
+    notify(result.notices, invocation)
     if invocation.as_json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     elif text:
         say(text)
     else:
@@ -223,7 +223,7 @@ def more(count: int, *, level: int = 1) -> Rows:
         yield Line(f"… {count - MAX_LISTED:,} more; --json lists all", "dim", level)
 
 
-def broken(sentence: str, width: int) -> list[str]:
+def wrap_line(sentence: str, width: int) -> list[str]:
     """Wrap a sentence to a width; only single longer words exceed it."""
     return [line.plain for line in wrapped(styled(harmless_line(sentence)), max(_MIN_SENTENCE, width))]
 
@@ -273,9 +273,9 @@ _NOUNS: Final[Mapping[str, tuple[str, str]]] = {
 STORED: Final = tuple(name for name in _NOUNS if name != "in_process")
 
 
-def holdings(found: Any, names: Iterable[str] = STORED) -> str:
+def holdings(result: Any, names: Iterable[str] = STORED) -> str:
     """Return a text such as `2 memories and 1 fact` from the counts or lists under `names` of a result, or ""."""
-    values = {name: found.get(name) if isinstance(found, Mapping) else getattr(found, name, None) for name in names}
+    values = {name: result.get(name) if isinstance(result, Mapping) else getattr(result, name, None) for name in names}
     counts = {name: value if isinstance(value, int) else len(value or ()) for name, value in values.items()}
     return tally((number, *_NOUNS[name]) for name, number in counts.items())
 

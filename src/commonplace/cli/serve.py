@@ -29,7 +29,7 @@ _IN_TERMINAL: Final = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.engine.tokens import Token
-    from commonplace.server.run import Address
+    from commonplace.server.run import ListenAddress
 
 
 _SCOPES, _MAY = f"[{'|'.join(SCOPES)}]", "What it may do; several with commas, or given several times."
@@ -51,7 +51,7 @@ def serve(invocation: Invocation, /, host: str, port: int, path: Path | None, **
 
     Example: commonplace serve --port 8765
     """
-    from commonplace.server.run import Address
+    from commonplace.server.run import ListenAddress
 
     def ready(url: str) -> None:
         if invocation.as_json:
@@ -65,7 +65,7 @@ def serve(invocation: Invocation, /, host: str, port: int, path: Path | None, **
         remote_hint = "Every machine is answered that sends a token of the store (`commonplace token list`)."
         hint(local_hint if address.is_local else remote_hint)
 
-    address = Address(host, port, path)
+    address = ListenAddress(host, port, path)
     _run(invocation, address, ready, allowed_hosts=given["allowed_host"], per_minute=given["rate_limit"])
 
 
@@ -80,7 +80,7 @@ def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
 
     Example: commonplace ui
     """
-    from commonplace.server.run import Address
+    from commonplace.server.run import ListenAddress
 
     def ready(link: str) -> None:
         if invocation.as_json:
@@ -91,7 +91,7 @@ def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
         if not no_browser:
             _open(link)
 
-    _run(invocation, Address("127.0.0.1", port), ready, has_page=True)
+    _run(invocation, ListenAddress("127.0.0.1", port), ready, has_page=True)
 
 
 def _open(link: str) -> None:
@@ -113,7 +113,7 @@ def _open(link: str) -> None:
     Thread(target=browser.open, args=(Path(name).as_uri(),), daemon=True).start()
 
 
-def _run(invocation: Invocation, address: Address, report: Callable[[str], None], **server_options: Any) -> None:
+def _run(invocation: Invocation, address: ListenAddress, report: Callable[[str], None], **server_options: Any) -> None:
     from commonplace.cli.socket_server import Listener
     from commonplace.server.run import run
 

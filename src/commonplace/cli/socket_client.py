@@ -24,7 +24,7 @@ MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 GREETING_S: Final = 1.0
 ANSWER_S: Final = 30.0
 """Timeout of an answer, after which this process runs the command itself."""
-SAME: Final = ("HOME", "TZ", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
+SHARED: Final = ("HOME", "TZ", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 """Variables that decide where files are and how times are shown; a server must have the same values."""
 _LOOKS: Final = "TERM COLORTERM NO_COLOR FORCE_COLOR COLUMNS LINES TTY_COMPATIBLE TTY_INTERACTIVE".split()
 _SECRET: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable
@@ -35,7 +35,7 @@ _SIZE: Final = (80, 25)
 """Default columns and lines without a terminal."""
 
 
-def answered(arguments: Sequence[str]) -> bool:
+def run_on_server(arguments: Sequence[str]) -> bool:
     """Let a server run a command, and print its output; return False if no server did."""
     environment = _environment()
     if _OFF in arguments or environment.get("COMMONPLACE_STORE_SERVER") == "off":
@@ -150,7 +150,7 @@ def is_ours(connection: socket.socket) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    names = {*SAME, *_LOOKS, *(name for name in os.environ if name.startswith("COMMONPLACE_"))} - {_SECRET}
+    names = {*SHARED, *_LOOKS, *(name for name in os.environ if name.startswith("COMMONPLACE_"))} - {_SECRET}
     return {name: os.environ[name] for name in sorted(names) if name in os.environ}
 
 

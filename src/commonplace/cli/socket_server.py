@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.main import ASKING
+from commonplace.cli.main import QUERY_COMMANDS
 from commonplace.cli.output import CALLER, Caller, Notices
-from commonplace.cli.socket_client import GREETING, MAX_REQUEST_BYTES, SAME, is_ours, socket_path
+from commonplace.cli.socket_client import GREETING, MAX_REQUEST_BYTES, SHARED, is_ours, socket_path
 from commonplace.dataclasses import dataclass
 from commonplace.settings import Settings
 from commonplace.settings.paths import DATABASE
@@ -155,7 +155,7 @@ def run(request: Mapping[str, Any], engine: Callable[[], Engine]) -> list[tuple[
 
     name, *arguments = request["arguments"]
     environment = request["environment"]
-    if name not in ASKING or any(os.environ.get(variable) != environment.get(variable) for variable in SAME):
+    if name not in QUERY_COMMANDS or any(os.environ.get(variable) != environment.get(variable) for variable in SHARED):
         raise _NotAnsweredError
     caller = Caller(environment, request["stdin"], request["terminals"], tuple(request["size"]), request["encodings"])
     invocation = _Served(directory=Path(request["directory"]), caller=caller, engine=engine)

@@ -57,7 +57,7 @@ def init(
 
     Example: commonplace init ~/projects/billing
     """
-    from commonplace.engine.open import make_anew, make_on_server
+    from commonplace.engine.open import make_on_server, recreate_lost_store
     from commonplace.settings.paths import DATABASE, STORE_NAME, address_of, directory_of, find_project
 
     outer = None
@@ -76,7 +76,7 @@ def init(
         raise UsageError(f"{option} is for a store in PostgreSQL", remedy="name one with --store postgresql://…")
     else:
         already_existed = (directory_of(store) / DATABASE).is_file()
-    is_lost = anew and make_anew(directory_of(store))
+    is_lost = anew and recreate_lost_store(directory_of(store))
     with invocation.open(loaded, create=True) as engine:
         imported = engine.sync().added if is_lost else 0
     moved = _move_memories(invocation, loaded, is_agreed=move_memories)
@@ -164,7 +164,7 @@ def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> rows.Answer:
     """
     report, path = engine.doctor(mend=not no_mend, secrets=secrets), engine.settings.store.path
 
-    def shown() -> rows.Rows:
+    def report_rows() -> rows.Rows:
         yield f"Store: {path}"
         for part in report.checked:
             findings = [finding for finding in report.findings if finding.part == part]
@@ -177,7 +177,7 @@ def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> rows.Answer:
             for remedy in dict.fromkeys(fault.remedy for fault in findings if fault.mended and part == "secrets"):
                 yield rows.Line(f"  {part}: now {remedy}", "yellow")
 
-    return {"store": path, "healthy": report.is_healthy, **asdict(report)}, shown()
+    return {"store": path, "healthy": report.is_healthy, **asdict(report)}, report_rows()
 
 
 _file = click.argument("file", type=options.ANY_FILE)
@@ -315,7 +315,7 @@ def logs(engine: Engine, /, since: str | None) -> rows.Answer:
         return summary, "No search is logged."
     first, last = rows.local_time(summary.first), rows.local_time(summary.last)
 
-    def shown() -> rows.Rows:
+    def summary_rows() -> rows.Rows:
         yield f"{rows.counted(summary.searches, 'search', 'searches')} from {first} to {last}"
         yield f"Found nothing: {summary.nothing:.0%}, degraded: {summary.degraded:.0%}"
         for method, stats in summary.methods.items():
@@ -330,7 +330,7 @@ def logs(engine: Engine, /, since: str | None) -> rows.Answer:
             summary.most_found, lambda item: rows.Line(f"{item.searches:,}  {item.path}", level=1), "Found most often:"
         )
 
-    return summary, shown()
+    return summary, summary_rows()
 
 
 @ask(store, options.golden("a miss exits with 1"), fails=lambda report: bool(report.failed))
@@ -370,14 +370,14 @@ def _health(report: Health, texts: Mapping[str, str]) -> rows.Rows:
         for bound, number in report.retention.items():
             yield rows.Line(f"      to {bound} {number:>7,} {'█' * round(30 * number / peak)}", "" if number else "dim")
 
-    def shown(finding: Finding) -> rows.Rows:
+    def finding_rows(finding: Finding) -> rows.Rows:
         yield rows.Row(", ".join(finding.ids), (finding.why,))
         yield from (rows.Body(texts[id_]) for id_ in finding.ids if id_ in texts)
         yield rows.Line(finding.command, "dim", 1)
 
     for kind, heading in _HEADINGS.items():
         findings = [entry for entry in report.findings if entry.kind == kind]
-        yield from rows.listed(findings, shown, f"\n{heading}: {len(findings):,}", "bold", limit=rows.MAX_LISTED)
+        yield from rows.listed(findings, finding_rows, f"\n{heading}: {len(findings):,}", "bold", limit=rows.MAX_LISTED)
     if not report.findings:
         yield rows.Line("\nNothing to look at.", "green")
     for answer in report.failed:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.types import Progress
 
-AGAIN_S: Final = 60.0
+RETRY_S: Final = 60.0
 """How often to check whether another process still watches the project."""
 END_S: Final = 1.0
 """How long to wait for the thread to end; a started index run is finished by its own process."""
@@ -67,7 +67,7 @@ class ProjectWatch:
                         if run.error is not None:
                             _log.warning("the project could not be indexed: %s", run.error)
             except StoreBusyError:
-                self._stopped.wait(AGAIN_S)
+                self._stopped.wait(RETRY_S)
             except CommonplaceError as error:
                 _log.warning("the project is not watched any more: %s", error)
                 return
@@ -113,20 +113,20 @@ def _signals_to(handler: Callable[..., Any]) -> Iterator[None]:
 POLLING = "watchfiles is not installed: polling every few seconds. Install commonplace[watch] for instant updates."
 
 
-def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool, indexed: Callable[[], None]) -> None:
+def watch(invocation: Invocation, loaded: Settings, root: Path, *, force: bool, on_indexed: Callable[[], None]) -> None:
     """Index a directory and print a line for each run, until SIGINT or SIGTERM.
 
     Args:
-        indexed: called after the first successful run.
+        on_indexed: called after the first successful run.
     """
     from commonplace.cli.app import report
     from commonplace.cli.index import print_reports
 
     displays: list[Progress] = []
 
-    def progress(stage: str, done: int, total: int) -> None:
+    def progress(stage: str, completed: int, total: int) -> None:
         for display in displays:
-            display(stage, done, total)
+            display(stage, completed, total)
 
     with (
         # SIGINT and SIGTERM leave the block at once, even during a run: it writes only whole files.
@@ -134,7 +134,7 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
         _signals_to(signal.default_int_handler),
         # A process that mostly idles leaves heavy work to short-lived processes.
         invocation.open(loaded, create=True, progress=progress, low_memory=True) as engine,
-        engine.index(place, watch=True, force=force) as runs,
+        engine.index(root, watch=True, force=force) as runs,
     ):
         # Bars are redrawn all the time, so they are removed after the first run.
         with progress_bars(invocation) as bars:
@@ -146,9 +146,9 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
             if run.error is not None:
                 report(run.error, invocation)
             elif run.report is not None:
-                print_reports(invocation, loaded, {str(place): run.report}, indent=None)
+                print_reports(invocation, loaded, {str(root): run.report}, indent=None)
             if run is first:
-                notify((f"watching {place}; Ctrl-C ends it", *(() if runs.is_told else (POLLING,))), invocation)
+                notify((f"watching {root}; Ctrl-C ends it", *(() if runs.is_told else (POLLING,))), invocation)
             if run.report is not None and not is_indexed:
                 is_indexed = True
-                indexed()
+                on_indexed()

@@ -189,7 +189,7 @@ class Client(_Calls):
         into: BinaryIO | None = None,
     ) -> Any:
         """Send a request, with a file's lines instead of JSON if given; return the answer, or write it to `into`."""
-        places = {parameter.name: parameter.place for parameter in operation.parameters}
+        places = {parameter.name: parameter.kind for parameter in operation.parameters}
         path = operation.path
         query: dict[str, Any] = {}
         body: dict[str, Any] = {}

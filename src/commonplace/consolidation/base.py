@@ -74,11 +74,11 @@ class ChangeRecorder:
         record = replace(memory.record, status="archived")
         self.change.expire(memory.number, record, max(self.now, memory.created_at))
         self.inactive.add(memory.owner.id)
-        self._record(memory.owner.id, do=REVIVE, record=packed(memory.record))
+        self._record(memory.owner.id, do=REVIVE, record=record_values(memory.record))
 
     def revise(self, memory: StoredMemory, record: MemoryRecord) -> None:
         """Replace the record of a live memory; its content must be the same."""
-        before, after = packed(memory.record), packed(record)
+        before, after = record_values(memory.record), record_values(record)
         changed = [name for name in before if before[name] != after[name]]
         self.change.revise(memory.number, record)
         if record.status != "active":
@@ -104,25 +104,25 @@ class ChangeRecorder:
         self.steps.append({"id": ids[0], **step})
 
 
-def packed(record: MemoryRecord) -> dict[str, Any]:
+def record_values(record: MemoryRecord) -> dict[str, Any]:
     """Return a record as JSON values, without the memory's content."""
     values = asdict(record)
     del values["content"]
     return dict(json.loads(json.dumps(values)))
 
 
-def unpacked(values: Mapping[str, Any], known: MemoryRecord) -> MemoryRecord:
-    """Return the record `known` with the values from `packed`."""
+def restored_record(values: Mapping[str, Any], record: MemoryRecord) -> MemoryRecord:
+    """Return the record with the values from `record_values`."""
     names = {field.name for field in fields(MemoryRecord)} - {"content"}
     lists = ("entities", "uses", "derived_from")
     restored: dict[str, Any] = {
         name: tuple(value) if name in lists else value for name, value in values.items() if name in names
     }
-    return replace(known, **restored)
+    return replace(record, **restored)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(Generic[R]):
+class AgentPlan(Generic[R]):
     """What an agent would do with an item.
 
     Attributes:
@@ -130,10 +130,10 @@ class Plan(Generic[R]):
         basis: the memory versions that the plan is based on.
         agent: the agent that the issue is filed for and that acts on it.
         action: one word.
-        why: the reason, one line, without any of a memory's content.
+        reason: the reason, one line, without any of a memory's content.
         extra: further values for the issue's notes, such as scores, without any of a memory's content.
         apply: applies the plan and returns the result; None if all there is to do is file an issue.
-        needs_a_person: applied only when somebody requests it by its issue, whatever the confidence.
+        needs_review: applied only when somebody requests it by its issue, whatever the confidence.
         is_filed: whether an issue is filed for the plan; if not, the item is left as it is.
     """
 
@@ -143,10 +143,10 @@ class Plan(Generic[R]):
     action: str
     confidence: float
     urgency: Urgency = "medium"
-    why: str = ""
+    reason: str = ""
     extra: Mapping[str, object] = field(default_factory=dict)
     apply: Callable[[ChangeRecorder], R] | None = None
-    needs_a_person: bool = False
+    needs_review: bool = False
     is_filed: bool = True
 
     @property
@@ -157,7 +157,7 @@ class Plan(Generic[R]):
     @property
     def stated(self) -> tuple[Agent, tuple[str, ...], str, Urgency, dict[str, object]]:
         """The arguments of `rules.new_issue`."""
-        notes = {"confidence": round(self.confidence, 4), "why": self.why, **self.extra}
+        notes = {"confidence": round(self.confidence, 4), "why": self.reason, **self.extra}
         return self.agent, self.memory_ids, self.action, self.urgency, notes
 
     @property
@@ -291,7 +291,7 @@ class PlannedAgent(ConsolidationAgent[R]):
     """The tiers of the memories that the agent works on; empty means all."""
 
     @abstractmethod
-    def plan(self, item: str) -> Plan[R]:
+    def plan(self, item: str) -> AgentPlan[R]:
         """Return the plan for an item. Changes nothing.
 
         Raises:
@@ -334,10 +334,10 @@ class PlannedAgent(ConsolidationAgent[R]):
                     self._block(memory_id, error)
                 raise
             if not plan.is_filed or (not self.takes_issues and self._was_rejected(plan)):
-                _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
+                _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.reason)
                 return _unsuccessful(plan.result)
             is_sure = self.confidence_config.decide(plan.confidence) != "wait"
-            may_apply = plan.apply is not None and not plan.needs_a_person and is_sure
+            may_apply = plan.apply is not None and not plan.needs_review and is_sure
             # The issue is filed in the change's own transaction, unless another program keeps the issues.
             if may_apply and not self.takes_issues and self._runtime.external is None:
                 if (result := self._apply(plan, None)) is not None:
@@ -347,7 +347,7 @@ class PlannedAgent(ConsolidationAgent[R]):
             if issue is not None and may_apply:
                 return self._settle(memory_id, issue, plan, is_new=not self.takes_issues)
             if issue is not None:
-                _log.debug("%s: %s %s: waiting: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.why)
+                _log.debug("%s: %s %s: waiting: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.reason)
                 return with_issue(_unsuccessful(plan.result), issue)
         raise self._busy_error()
 
@@ -424,7 +424,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         except Exception as error:
             self.failures.append(failure_of(self.name, item, error))
 
-    def _propose(self, plan: Plan[R]) -> str | None:
+    def _propose(self, plan: AgentPlan[R]) -> str | None:
         """File an issue and return its id, or that of an unfinished equal one; return None if the plan is outdated."""
         if self._runtime.external is not None:
             self._count_operation()
@@ -433,9 +433,9 @@ class PlannedAgent(ConsolidationAgent[R]):
         if existing is not None:
             return existing.id
         with self._pace.change() as change:
-            return rules.file(change.ledger, plan.issue, self._doer, plan.why) if _is_current(change, plan) else None
+            return rules.file(change.ledger, plan.issue, self._doer, plan.reason) if _is_current(change, plan) else None
 
-    def _settle(self, item: str, issue: str, plan: Plan[R] | None, *, is_new: bool = False) -> R:
+    def _settle(self, item: str, issue: str, plan: AgentPlan[R] | None, *, is_new: bool = False) -> R:
         """Claim an issue, apply what it asks for and close it; block it if that fails.
 
         Args:
@@ -453,7 +453,7 @@ class PlannedAgent(ConsolidationAgent[R]):
                 self._block(issue, error)
             raise
 
-    def _apply_claimed(self, item: str, issue: str, plan: Plan[R] | None) -> R:
+    def _apply_claimed(self, item: str, issue: str, plan: AgentPlan[R] | None) -> R:
         for _ in range(TRIES):
             plan = plan or self.plan(item)
             if plan.apply is None:
@@ -466,19 +466,19 @@ class PlannedAgent(ConsolidationAgent[R]):
             plan = None
         raise self._busy_error()
 
-    def _apply(self, plan: Plan[R], issue: str | None) -> R | None:
+    def _apply(self, plan: AgentPlan[R], issue: str | None) -> R | None:
         """Apply a plan, close its issue and store its undo steps, in one transaction; return None if it is outdated.
 
         Args:
             issue: id of the plan's claimed issue; None files one.
         """
-        external, actor, reason = self._runtime.external, actor_of(self.name), plan.why or plan.action
+        external, actor, reason = self._runtime.external, actor_of(self.name), plan.reason or plan.action
         assert plan.apply is not None
         with self._pace.change(1 + (issue is None), self._runtime.stamp()) as change:
             if not _is_current(change, plan):
                 return None
             recorder, ledger = ChangeRecorder(change, self._runtime.now()), change.ledger
-            issue = issue or rules.file(ledger, plan.issue, self._doer, plan.why)
+            issue = issue or rules.file(ledger, plan.issue, self._doer, plan.reason)
             result = plan.apply(recorder)
             # Proposals for memories that are no longer active cannot be applied.
             inactive = tuple(sorted(recorder.inactive))
@@ -498,7 +498,7 @@ class PlannedAgent(ConsolidationAgent[R]):
                 self._close(moot_id, moot_reason)
         self._runtime.after()
         # The issue is not logged: in a dry run it exists only on the copy.
-        _log.debug("%s: %s %s: applied: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.why)
+        _log.debug("%s: %s %s: applied: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.reason)
         return with_issue(result, issue)
 
     def _busy_error(self) -> StoreBusyError:
@@ -525,10 +525,10 @@ class PlannedAgent(ConsolidationAgent[R]):
                 self._runtime.external.close(issue, reason)
             elif self._runtime.issues.get(issue).status == "open":
                 with self._pace.change() as change:  # may wait, so the status is checked again
-                    if rules.known(change.ledger, issue).status == "open":
+                    if rules.get_issue(change.ledger, issue).status == "open":
                         rules.close(change.ledger, issue, reason, self._doer)
 
-    def _was_rejected(self, plan: Plan[Any]) -> bool:
+    def _was_rejected(self, plan: AgentPlan[Any]) -> bool:
         """Return whether somebody undid or rejected the same plan and none of its memories has been used since."""
         # Two agents propose links: rejecting one agent's link rejects the other's too.
         agents: tuple[Agent, ...] = ("cluster", "relations") if plan.action == "link" else (plan.agent,)
@@ -589,6 +589,6 @@ def _moot_issues(issues: Iterable[Issue], inactive: tuple[str, ...], by: str) ->
             yield issue.id, f"{_MOOT}memory {inactive_id} is not active any more, by issue {by}"
 
 
-def _is_current(change: MemoryChange, plan: Plan[Any]) -> bool:
+def _is_current(change: MemoryChange, plan: AgentPlan[Any]) -> bool:
     """Return whether the memories that a plan is based on are unchanged, including their uses."""
     return all(change.find(memory.owner.id) == memory for memory in plan.basis)

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from commonplace.consolidation import pairs as clustering
-from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
-from commonplace.consolidation.groups import Group, best_group, group_of, groups_of, linked_pairs
+from commonplace.consolidation.base import AgentPlan, ChangeRecorder, PlannedAgent
+from commonplace.consolidation.groups import MemoryGroup, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
 from commonplace.consolidation.text_merge import Doubt, confidence_of, contradictions, merge, sources_of
 from commonplace.dataclasses import replace
@@ -53,13 +53,13 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
                 items.append(group.ids)
                 continue
             # Add the group if any of its pairs is still to be linked, then the pairs to ask a person about.
-            contradicting = {} if _are_linked(group.alike, linked) else _contradicting(group)
-            if not _are_linked((pair for pair in group.alike if pair[:2] not in contradicting), linked):
+            contradicting = {} if _are_linked(group.similar_pairs, linked) else _contradicting(group)
+            if not _are_linked((pair for pair in group.similar_pairs if pair[:2] not in contradicting), linked):
                 items.append(group.ids)
             items += [pair for pair in contradicting if frozenset(pair) not in linked]
         return [json.dumps(ids) for ids in items]
 
-    def plan(self, item: str) -> Plan[ClusterResult]:
+    def plan(self, item: str) -> AgentPlan[ClusterResult]:
         """Return the plan for a group, identified by its members or by one of them."""
         ids = listed_ids(item)
         if not all(isinstance(id_, str) for id_ in ids) or not 0 < len(ids) == len({*ids}):
@@ -75,20 +75,20 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             return plan
 
         # An array with a single id comes only from an issue: it asks for the memory's group, and closes with it.
-        def answer(recorder: ChangeRecorder) -> ClusterResult:
+        def answer(writer: ChangeRecorder) -> ClusterResult:
             if plan.apply is not None:
-                return plan.apply(recorder)
+                return plan.apply(writer)
             if plan.action == "merge":
-                rules.file(recorder.change.ledger, plan.issue, rules.Doer(actor_of("cluster"), recorder.now), plan.why)
+                rules.file(writer.change.ledger, plan.issue, rules.Doer(actor_of("cluster"), writer.now), plan.reason)
             return plan.result
 
-        return replace(plan, apply=answer, needs_a_person=True)
+        return replace(plan, apply=answer, needs_review=True)
 
     def item_of(self, issue: Issue) -> str:
         """Return the members of an issue's group; an issue that names a single memory asks for its best group."""
         return json.dumps(issue.memory_ids)
 
-    def _is_to_merge(self, group: Group) -> bool:
+    def _is_to_merge(self, group: MemoryGroup) -> bool:
         """Return whether a group is to be merged; otherwise its pairs are linked."""
         if clustering.action_of(group.cohesion) != "merge" or group.has_turns:
             return False
@@ -103,21 +103,21 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             if len(issue.memory_ids) > 1
         )
 
-    def _plan_of(self, group: Group) -> Plan[ClusterResult]:
+    def _plan_of(self, group: MemoryGroup) -> AgentPlan[ClusterResult]:
         """Return the plan that proposes to merge a group, or links its similar pairs.
 
         Contradicting pairs are not linked; a person is asked about each, as an item of its own.
         """
-        is_to_merge, pairs, conflicts = self._is_to_merge(group), group.alike, Counter[Doubt]()
+        is_to_merge, pairs, conflicts = self._is_to_merge(group), group.similar_pairs, Counter[Doubt]()
         action: clustering.Action = "merge"
         if is_to_merge:
             conflicts = merge(sources_of(group.memories)).conflicts
         else:
             action = "ignore" if group.cohesion < clustering.LINKED else "link"
             contradicting = _contradicting(group)
-            pairs = tuple(pair for pair in group.alike if pair[:2] not in contradicting)
+            pairs = tuple(pair for pair in group.similar_pairs if pair[:2] not in contradicting)
             if not pairs:
-                pairs, conflicts = group.alike, sum(contradicting.values(), Counter[Doubt]())
+                pairs, conflicts = group.similar_pairs, sum(contradicting.values(), Counter[Doubt]())
         confidence = confidence_of(group.cohesion, len(group.ids), conflicts)
         # For a merge the result states the confidence without conflicts; the issue states it with them.
         result_confidence = confidence_of(group.cohesion, len(group.ids), Counter()) if is_to_merge else confidence
@@ -142,15 +142,15 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
 
         notes: dict[str, object] = {"cluster_id": result.cluster_id, "cohesion": group.cohesion}
         reason = f"{len(group.ids)} memories with a mean similarity of {group.cohesion:.2f}"
-        return Plan(
+        return AgentPlan(
             result=result,
             basis=group.memories,
             agent="merge" if is_to_merge else self.name,
             action=action,
             confidence=confidence,
-            why=reason + why_doubtful(conflicts),
+            reason=reason + doubt_text(conflicts),
             extra=notes | ({"conflicts": dict(sorted(conflicts.items()))} if conflicts else {}),
-            needs_a_person=bool(conflicts) and not is_to_merge,
+            needs_review=bool(conflicts) and not is_to_merge,
             apply=link if action == "link" else None,
             is_filed=is_to_merge or (action == "link" and not is_done),
         )
@@ -176,7 +176,7 @@ def stated_share(issue: Issue, name: str) -> float | None:
     return None
 
 
-def why_doubtful(conflicts: Counter[Doubt]) -> str:
+def doubt_text(conflicts: Counter[Doubt]) -> str:
     """Return the end of a sentence that lists the kinds of contradictions, "" if there are none."""
     if not conflicts:
         return ""
@@ -188,9 +188,9 @@ def _are_linked(pairs: Iterable[tuple[str, str, float]], linked: set[frozenset[s
     return all(frozenset(pair[:2]) in linked for pair in pairs)
 
 
-def _contradicting(group: Group) -> dict[tuple[str, str], Counter[Doubt]]:
+def _contradicting(group: MemoryGroup) -> dict[tuple[str, str], Counter[Doubt]]:
     """Return the similar pairs of a group that contradict each other, with the kinds of their contradictions."""
-    return contradictions(sources_of(group.memories), [pair[:2] for pair in group.alike])
+    return contradictions(sources_of(group.memories), [pair[:2] for pair in group.similar_pairs])
 
 
 def listed_ids(item: str) -> list[Any]:

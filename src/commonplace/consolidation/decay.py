@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
+from commonplace.consolidation.base import AgentPlan, ChangeRecorder, PlannedAgent
 from commonplace.consolidation.groups import vectors_of
 from commonplace.consolidation.pairs import min_cosine
 from commonplace.consolidation.results import DecayResult
@@ -31,7 +31,7 @@ CONSOLIDATE_MAX: Final = 0.20
 USES_WORTH_KEEPING: Final = {SURE_MAX: 5, HIGH_MAX: 3}
 """Number of uses that saves a memory from being archived, by the retention that it is below."""
 STRENGTH_TO_PROMOTE: Final = 1.5
-LIKE: Final = 0.40
+NEAR: Final = 0.40
 """Calibrated similarity from which another memory counts as alike, so that a fading one is to be consolidated."""
 SURE: Final = 0.95
 LESS_SURE: Final = 0.8
@@ -71,7 +71,7 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         finally:
             self._requested = None
 
-    def plan(self, item: str) -> Plan[DecayResult]:
+    def plan(self, item: str) -> AgentPlan[DecayResult]:
         """Return the plan for a memory of a tier that fades."""
         memory, now = self._active(item), self._runtime.now()
         record = memory.record
@@ -100,17 +100,17 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
             hindrance = "; it is a turn of a conversation"
         elif not may_archive(record.tier, age(record.last_used, now)):
             hindrance = f"; the tier {record.tier} keeps it longer"
-        return Plan(
+        return AgentPlan(
             result=result,
             basis=(memory,),
             agent=_ISSUE_AGENTS[action],
             action=action,
             confidence=confidence,
             urgency=urgency,
-            why=f"retention {score:.2f} after {record.use_count} uses" + (hindrance if action == "gc" else ""),
+            reason=f"retention {score:.2f} after {record.use_count} uses" + (hindrance if action == "gc" else ""),
             extra={"score": round(score, 6), "use_count": record.use_count, "strength": record.strength},
             apply={"gc": archive, "reinforce": reinforce}.get(action),
-            needs_a_person=action != "gc" or bool(hindrance),
+            needs_review=action != "gc" or bool(hindrance),
         )
 
     def _action(self, memory: StoredMemory, score: float) -> Action:
@@ -124,7 +124,7 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         if self._active_vectors is None or memory.owner.id not in self._active_vectors[0]:
             active = self._runtime.memories()
             row_of = {other.owner.id: row for row, other in enumerate(active)}
-            self._active_vectors = row_of, vectors_of(self._runtime, active), min_cosine(self._runtime.calibrated, LIKE)
+            self._active_vectors = row_of, vectors_of(self._runtime, active), min_cosine(self._runtime.calibrated, NEAR)
         rows, vectors, threshold = self._active_vectors
         row = rows[memory.owner.id]
         cosines = vectors @ vectors[row]

@@ -41,7 +41,7 @@ MIN_WORDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MemoryGroup:
     """A group of similar memories, ordered by id.
 
     Attributes:
@@ -59,7 +59,7 @@ class Group:
         return tuple(memory.owner.id for memory in self.memories)
 
     @property
-    def alike(self) -> tuple[tuple[str, str, float], ...]:
+    def similar_pairs(self) -> tuple[tuple[str, str, float], ...]:
         """The pairs that are similar enough to be linked."""
         return tuple(pair for pair in self.pairs if pair[2] >= clustering.LINKED)
 
@@ -69,7 +69,7 @@ class Group:
         return any(memory.owner.session for memory in self.memories)
 
 
-def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -> list[Group]:
+def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -> list[MemoryGroup]:
     """Return the groups among memories that are ordered by id."""
     all_memories = list(memories)
     non_turns = [memory for memory in all_memories if not memory.owner.session]
@@ -81,7 +81,7 @@ def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -
         for rows in clustering.groups(vectors, runtime.calibrated):
             similarities = clustering.similarities(vectors[list(rows)], runtime.calibrated)
             groups.append(_group([members[row] for row in rows], similarities, settled))
-    return [group for group in groups if group.alike]
+    return [group for group in groups if group.similar_pairs]
 
 
 def worth_comparing(turns: Sequence[str]) -> list[bool]:
@@ -91,14 +91,14 @@ def worth_comparing(turns: Sequence[str]) -> list[bool]:
     return [len(words - common) >= MIN_WORDS for words in turn_words]
 
 
-def group_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> Group:
+def group_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> MemoryGroup:
     """Return two or more memories as one group, similar or not."""
     ordered = sorted(memories, key=lambda memory: memory.owner.id)
     settled = linked_pairs(runtime, [memory.owner.id for memory in ordered], SETTLED)
     return _group(ordered, clustering.similarities(vectors_of(runtime, ordered), runtime.calibrated), settled)
 
 
-def best_group(runtime: ConsolidationRuntime, memory: StoredMemory) -> Group:
+def best_group(runtime: ConsolidationRuntime, memory: StoredMemory) -> MemoryGroup:
     """Return the group of a memory, or, if it is in none, the memory and its nearest neighbour.
 
     Raises:
@@ -147,19 +147,19 @@ def vectors_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) 
 
 def _group(
     memories: Sequence[StoredMemory], similarities: Sequence[Sequence[float]], settled: Collection[frozenset[str]]
-) -> Group:
+) -> MemoryGroup:
     """Return memories as a group; pairs in `settled` have similarity 0, and other pairs that say the same 1."""
     ids = [memory.owner.id for memory in memories]
     matrix = [list(row) for row in similarities]
     pairs = []
-    for one, other in combinations(range(len(ids)), 2):
-        if frozenset((ids[one], ids[other])) in settled:
-            matrix[one][other] = 0.0
-        elif say_the_same(memories[one].record.content, memories[other].record.content):
+    for left, right in combinations(range(len(ids)), 2):
+        if frozenset((ids[left], ids[right])) in settled:
+            matrix[left][right] = 0.0
+        elif say_the_same(memories[left].record.content, memories[right].record.content):
             # An aside changes the vector of a text, though the texts say the same.
-            matrix[one][other] = 1.0
-        pairs.append((ids[one], ids[other], matrix[one][other]))
-    return Group(tuple(memories), clustering.cohesion(matrix), tuple(pairs))
+            matrix[left][right] = 1.0
+        pairs.append((ids[left], ids[right], matrix[left][right]))
+    return MemoryGroup(tuple(memories), clustering.cohesion(matrix), tuple(pairs))
 
 
 SURE: Final = 0.6
@@ -171,7 +171,7 @@ _SPEAKERS: Final = frozenset({normal(name) for name in ("the user", "user", "we"
 _TURN: Final = re.compile(r"([^\W\d_]\S*(?: \S+){0,2}): ")
 _MIN_NICKNAME_LENGTH: Final = 3
 
-Named = dict[str, str]
+NamesByForm = dict[str, str]
 """The names in a memory: each name as written, by its normal form, in which names are compared."""
 
 
@@ -196,14 +196,14 @@ class Names:
         times = [entry.created_at for entry in episodes]
         self._followed = (min(times, default=inf), max(times, default=-inf))
 
-    def of(self, memory: StoredMemory) -> Named:
+    def of(self, memory: StoredMemory) -> NamesByForm:
         """Return the names in a memory."""
         record = memory.record
         names = self._in_graph.get((memory.owner.id, record.version))
         if names is None:
             begin, end = self._followed
             names = () if begin <= memory.created_at <= end else self._read(record.content)
-        return named([*record.entities, *names])
+        return names_by_form([*record.entities, *names])
 
 
 def names_in(content: str) -> tuple[str, ...]:
@@ -212,9 +212,9 @@ def names_in(content: str) -> tuple[str, ...]:
     return tuple(entity.name for entity in entities if entity.confidence >= SURE and entity.type not in _NO_NAMES)
 
 
-def named(names: Iterable[str]) -> Named:
+def names_by_form(names: Iterable[str]) -> NamesByForm:
     """Return names by normal form, each once, without generic names of speakers ("user")."""
-    by_form: Named = {}
+    by_form: NamesByForm = {}
     for name in names:
         form = normal(name[:MAX_NAME_CHARACTERS])
         if form and form not in _SPEAKERS:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from commonplace.consolidation import text_merge
-from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
-from commonplace.consolidation.cluster import stated_share, why_doubtful
+from commonplace.consolidation.base import AgentPlan, ChangeRecorder, PlannedAgent
+from commonplace.consolidation.cluster import doubt_text, stated_share
 from commonplace.consolidation.groups import SETTLED, group_of, linked_pairs
 from commonplace.consolidation.results import MergeResult
 from commonplace.dataclasses import replace
@@ -35,7 +35,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         issues.sort(key=lambda filed: (-(stated_share(filed, "cohesion") or 0.0), filed.created_at, filed.memory_ids))
         return [issue.id for issue in issues if label in issue.labels]
 
-    def plan(self, item: str) -> Plan[MergeResult]:
+    def plan(self, item: str) -> AgentPlan[MergeResult]:
         """Return the plan for merging the memories that an issue names."""
         issue, memories = self._named_by(item)
         # The figures in an issue are void if one of its memories has changed since it was filed.
@@ -49,14 +49,14 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         if stated is not None:
             # The issue's confidence applies, whoever filed it, unless the texts contradict each other.
             confidence = min(stated, confidence) if merged.conflicts else stated
-        taken = 0  # number of this merge's ids that other memories have
+        collisions = 0  # number of this merge's ids that other memories have
         while (
-            self._runtime.store.memory(self._runtime.namespace, text_merge.merged_id(issue.memory_ids, taken))
+            self._runtime.store.memory(self._runtime.namespace, text_merge.merged_id(issue.memory_ids, collisions))
             is not None
         ):
-            taken += 1
-        id_ = text_merge.merged_id(issue.memory_ids, taken)
-        owner, record = text_merge.combined(memories, id_, merged.text, cohesion)
+            collisions += 1
+        id_ = text_merge.merged_id(issue.memory_ids, collisions)
+        owner, record = text_merge.merged_memory(memories, id_, merged.text, cohesion)
         reject_invalid(merged.text, max_bytes=self._runtime.max_bytes, force=True)
         result = MergeResult(
             new_memory_id=id_,
@@ -69,8 +69,8 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         trusts = [memory.record.trust for memory in memories]
         settled_pairs = linked_pairs(self._runtime, issue.memory_ids, SETTLED, judged=True)
         is_settled = any(pair <= set(issue.memory_ids) for pair in settled_pairs)
-        needs_a_person = bool(merged.conflicts) or is_settled or min(trusts) < MIN_TRUST_TO_PROMOTE <= max(trusts)
-        is_done = not needs_a_person and self.confidence_config.decide(confidence) != "wait"
+        needs_review = bool(merged.conflicts) or is_settled or min(trusts) < MIN_TRUST_TO_PROMOTE <= max(trusts)
+        is_done = not needs_review and self.confidence_config.decide(confidence) != "wait"
 
         def write() -> MemoryWrite:
             # A relative date in the text is resolved as of its source's own time.
@@ -86,16 +86,16 @@ class SemanticMerge(PlannedAgent[MergeResult]):
                 recorder.archive(memory)
             return result
 
-        return Plan(
+        return AgentPlan(
             result=result,
             basis=tuple(memories),
             agent=self.name,
             action="merge",
             confidence=confidence,
-            why=f"{len(memories)} memories become {id_}{why_doubtful(merged.conflicts)}",
+            reason=f"{len(memories)} memories become {id_}{doubt_text(merged.conflicts)}",
             extra={"cohesion": cohesion, "new_memory_id": id_},
             apply=apply,
-            needs_a_person=needs_a_person,
+            needs_review=needs_review,
         )
 
     def _named_by(self, item: str) -> tuple[Issue, list[StoredMemory]]:

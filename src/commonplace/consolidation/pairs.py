@@ -199,14 +199,14 @@ _UNSURE: Final = 1.0
 """Rank of pairs below `MIN_CONFIDENCE`; the rank of any other pair is its negative confidence."""
 
 
-class Waiting(NamedTuple):
+class PendingPairs(NamedTuple):
     """Pairs that wait for approval: their number by row, and the confidence `below` which a pair waits."""
 
     pairs: Mapping[int, int] = MappingProxyType({})
     below: float = 1.0
 
 
-_NOTHING_WAITS: Final = Waiting()
+_NOTHING_WAITS: Final = PendingPairs()
 
 
 def confidence(names: Any, tags: Any, similarity: Any) -> Any:
@@ -224,10 +224,10 @@ def strength(names: tuple[Collection[str], Collection[str]], tags: tuple[Collect
     return 0.7 * jaccard(*names) + 0.3 * jaccard(*tags)
 
 
-def jaccard(one: Collection[str], other: Collection[str]) -> float:
+def jaccard(left: Collection[str], right: Collection[str]) -> float:
     """Return the Jaccard index of two collections; 0 if both are empty."""
-    either = len(set(one) | set(other))
-    return len(set(one) & set(other)) / either if either else 0.0
+    either = len(set(left) | set(right))
+    return len(set(left) & set(right)) / either if either else 0.0
 
 
 def counts_likeness(are_turns: bool, names: int, tags: int) -> bool:
@@ -250,10 +250,10 @@ def pairs(
     tags: Sequence[Collection[str]],
     vectors: NDArray[np.float32],
     calibrated: Calibrated,
-    known: Collection[tuple[int, int]] = (),
+    excluded: Collection[tuple[int, int]] = (),
     turns: Collection[int] = (),
     doubles: Sequence[Collection[str]] = (),
-    waiting: Waiting = _NOTHING_WAITS,
+    pending: PendingPairs = _NOTHING_WAITS,
 ) -> list[tuple[int, int]]:
     """Return the pairs of rows that share a name or have a similarity of 0.40 or more, first row before second.
 
@@ -263,15 +263,15 @@ def pairs(
     Args:
         names, tags: those of each row, without hubs.
         vectors: of unit length, float32, shape (n, d).
-        known: pairs to leave out, first row before second.
+        excluded: pairs to leave out, first row before second.
         turns: rows that are turns of conversations; see `counts_likeness`.
         doubles: for each row, keys of names that are part of another of its names; each key that two rows share
             reduces their number of shared names by one.
-        waiting: pairs that wait already; they count towards the 5 per row of pairs that would wait too.
+        pending: pairs that wait already; they count towards the 5 per row of pairs that would wait too.
     """
     count = len(names)
     by_names, by_tags, by_doubles = Sharing(names), Sharing(tags), Sharing(doubles or [()] * count)
-    left_out = np.array(sorted(first * count + second for first, second in known), np.int64)
+    left_out = np.array(sorted(first * count + second for first, second in excluded), np.int64)
     is_turn = np.zeros(count, np.bool_)
     is_turn[list(turns)] = True
 
@@ -284,12 +284,12 @@ def pairs(
             alike, similarity: codes of the pairs that are similar enough to count, ascending, and their similarities.
         """
         by_name, in_names = by_names.between(begin, end)
-        in_names = in_names - looked_up(by_name, *by_doubles.between(begin, end))
+        in_names = in_names - look_up(by_name, *by_doubles.between(begin, end))
         span = slice(*np.searchsorted(alike, [begin * count, end * count]))
         codes = np.union1d(by_name, alike[span])
         codes = codes[~within(codes, left_out)]
-        name_counts, tag_counts = looked_up(codes, by_name, in_names), looked_up(codes, *by_tags.between(begin, end))
-        likeness = looked_up(codes, alike[span], similarity[span])
+        name_counts, tag_counts = look_up(codes, by_name, in_names), look_up(codes, *by_tags.between(begin, end))
+        likeness = look_up(codes, alike[span], similarity[span])
         likeness[is_turn[codes // count] & is_turn[codes % count] & (name_counts + tag_counts == 0)] = 0.0
         # Rounded, so that equal confidences are ties on every machine.
         sure = np.round(confidence(name_counts, tag_counts, likeness), 9)
@@ -310,16 +310,16 @@ def pairs(
             if len(codes) > 2 * _MAX_HELD:
                 best = np.lexsort((codes, ranks))[:_MAX_HELD]
                 codes, ranks = codes[best], ranks[best]
-    return _surest(codes, ranks, count, waiting)
+    return _surest(codes, ranks, count, pending)
 
 
-def _surest(codes: Codes, ranks: NDArray[np.float64], count: int, waiting: Waiting) -> list[tuple[int, int]]:
+def _surest(codes: Codes, ranks: NDArray[np.float64], count: int, pending: PendingPairs) -> list[tuple[int, int]]:
     """Return the candidates of the lowest ranks, limited to `MAX_PER_ROW` per row and `MAX_PAIRS` in all."""
     order = np.lexsort((codes, ranks))
     per_row, result, are_acted_on = Counter[int](), list[tuple[int, int]](), True
     for code, rank in zip(codes[order].tolist(), ranks[order].tolist(), strict=True):
-        if are_acted_on and rank > -max(waiting.below, MIN_CONFIDENCE):
-            per_row.update(waiting.pairs)
+        if are_acted_on and rank > -max(pending.below, MIN_CONFIDENCE):
+            per_row.update(pending.pairs)
             are_acted_on = False
         one, other = divmod(code, count)
         if per_row[one] < MAX_PER_ROW and per_row[other] < MAX_PER_ROW:
@@ -358,9 +358,9 @@ class Sharing:
         return np.unique(np.concatenate(codes), return_counts=True)
 
 
-def looked_up(codes: Codes, known: Codes, values: NDArray[Any]) -> NDArray[Any]:
-    """Return the value of each code, 0 for a code that is not in `known`, which is ascending."""
-    if not len(known):
+def look_up(codes: Codes, keys: Codes, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the value of each code, 0 for a code that is not in `keys`, which is ascending."""
+    if not len(keys):
         return np.zeros(len(codes), values.dtype)
-    position = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-    return np.where(known[position] == codes, values[position], 0)
+    position = np.minimum(np.searchsorted(keys, codes), len(keys) - 1)
+    return np.where(keys[position] == codes, values[position], 0)

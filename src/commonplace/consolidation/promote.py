@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
+from commonplace.consolidation.base import AgentPlan, ChangeRecorder, PlannedAgent
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import UsageError
-from commonplace.formats.vault import Note, tags_of, title_of
+from commonplace.formats.vault import VaultNote, tags_of, title_of
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S, MIN_TRUST_TO_PROMOTE
 from commonplace.types import MemoryRecord, StoredMemory
@@ -55,7 +55,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             ]
         return [id_ for *_, id_ in sorted(candidates)]
 
-    def plan(self, item: str) -> Plan[PromotionResult]:
+    def plan(self, item: str) -> AgentPlan[PromotionResult]:
         """Return the plan for promoting a memory."""
         memory, now = self._active(item), self._runtime.now()
         record = memory.record
@@ -87,13 +87,13 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         # Turns wait for a person: they gather many uses as soon as somebody asks about the conversation.
         waits = bool(memory.owner.session) and REVIEWED not in met
         score = self._runtime.retention.raw(record, now)
-        return Plan(
+        return AgentPlan(
             result=result,
             basis=(memory,),
             agent=self.name,
             action="promote",
             confidence=SURE if len(met) > 1 else LESS_SURE,
-            why=f"it meets {', '.join(met)}",
+            reason=f"it meets {', '.join(met)}",
             extra={
                 "criteria": list(met),
                 "score": round(score, 6),
@@ -102,7 +102,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
                 "strength": record.strength,
             },
             apply=promote,
-            needs_a_person=waits,
+            needs_review=waits,
         )
 
     def criteria(self, record: MemoryRecord, now: float) -> tuple[str, ...]:
@@ -113,20 +113,20 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         end = record.born_at + USES_WITHIN_S
         uses = record.use_count if record.last_used <= end else sum(use <= end for use in record.uses)
         is_settled = now - record.born_at >= MIN_AGE_S and record.use_count >= MIN_USES
-        met = {
+        results = {
             "score_threshold": is_settled and self._runtime.retention.raw(record, now) >= SCORE,
             "use_count_threshold": uses >= USES,
             REVIEWED: record.review_count >= REVIEWS,
         }
-        return tuple(name for name, is_met in met.items() if is_met)
+        return tuple(name for name, is_met in results.items() if is_met)
 
-    def _note(self, memory: StoredMemory, met: tuple[str, ...]) -> Note:
+    def _note(self, memory: StoredMemory, criteria: tuple[str, ...]) -> VaultNote:
         """Return the note of a memory, redacted, as an older release may have stored secrets in it."""
         record = memory.record
         content = redact(record.content).text
         entities = tuple(dict.fromkeys(redact(name).text for name in record.entities or names_in(content)))
         score = self._runtime.retention.retention(record, self._runtime.now())
-        return Note(
+        return VaultNote(
             memory_id=memory.owner.id,
             title=title_of(content, entities, memory.owner.id),
             content=content,
@@ -134,7 +134,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             modified=moment_of(memory.created_at),
             tags=tags_of(redact(tag).text for tag in memory.owner.tags),
             entities=entities,
-            reason=", ".join(met),
+            reason=", ".join(criteria),
             score=round(score, 4),
             version=record.version,
         )

@@ -10,9 +10,9 @@ from typing import ClassVar, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairs
-from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
-from commonplace.consolidation.cluster import RELATED, listed_ids, why_doubtful
-from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
+from commonplace.consolidation.base import AgentPlan, ChangeRecorder, PlannedAgent
+from commonplace.consolidation.cluster import RELATED, doubt_text, listed_ids
+from commonplace.consolidation.groups import Names, NamesByForm, speakers, vectors_of
 from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
@@ -35,7 +35,7 @@ class _Labels:
         self._tag_hubs = pairs.hubs([_tags(memory) for memory in memories])
         self._speakers = speakers(memory.record.content for memory in memories if memory.owner.session)
 
-    def named(self, memory: StoredMemory) -> Named:
+    def names(self, memory: StoredMemory) -> NamesByForm:
         ignored = self._hubs | self._speakers if memory.owner.session else self._hubs
         return {form: name for form, name in self._names.of(memory).items() if form not in ignored}
 
@@ -75,20 +75,20 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         row_pairs = [sorted((rows[one], rows[other])) for one, other in related if one in rows and other in rows]
         excluded = {(first, second) for first, second in row_pairs}
         waiting_rows = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
-        named = [labels.named(memory) for memory in memories]
+        name_maps = [labels.names(memory) for memory in memories]
         candidates = pairs.pairs(
-            [names.keys() for names in named],
+            [names.keys() for names in name_maps],
             [labels.tags(memory) for memory in memories],
             vectors,
             self._runtime.calibrated,
             excluded,
             [row for row, memory in enumerate(memories) if memory.owner.session],
-            [_partial_names(names) for names in named],
-            pairs.Waiting(waiting_rows, self.confidence_config.log_threshold),
+            [_partial_names(names) for names in name_maps],
+            pairs.PendingPairs(waiting_rows, self.confidence_config.log_threshold),
         )
         return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in candidates]
 
-    def plan(self, item: str) -> Plan[RelationResult]:
+    def plan(self, item: str) -> AgentPlan[RelationResult]:
         """Return the plan for linking two memories."""
         first, second = (self._active(id_) for id_ in pair_of(item))
         ids = [first.owner.id, second.owner.id]
@@ -96,11 +96,11 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         if any({link.source, link.target} == {*ids} and _joins(link) for link in links):
             raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
         labels = self._labels = self._labels or _Labels(self._runtime, self._runtime.memories())
-        named = labels.named(first), labels.named(second)
+        name_maps = labels.names(first), labels.names(second)
         tags = labels.tags(first), labels.tags(second)
         vectors = vectors_of(self._runtime, [first, second])
         similarity = float(self._runtime.calibrated(vectors[:1] @ vectors[1])[0])
-        names = _whole_names(named[0][form] for form in named[0].keys() & named[1].keys())
+        names = _whole_names(name_maps[0][form] for form in name_maps[0].keys() & name_maps[1].keys())
         are_turns = bool(first.owner.session and second.owner.session)
         counts = pairs.counts_likeness(are_turns, len(names), len(tags[0] & tags[1]))
         in_tags = sorted(tags[0] & tags[1])
@@ -113,7 +113,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             )
         conflicts = contradictions(sources_of([first, second]), [(ids[0], ids[1])]).get((ids[0], ids[1]))
         confidence = min(confidence, DOUBTFUL) if conflicts else confidence
-        strength = pairs.strength((named[0].keys(), named[1].keys()), tags)
+        strength = pairs.strength((name_maps[0].keys(), name_maps[1].keys()), tags)
         result = RelationResult(
             from_memory_id=ids[0],
             to_memory_id=ids[1],
@@ -131,15 +131,15 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             recorder.link(Link(ids[0], ids[1], RELATED, strength or similarity, recorder.now))
             return result
 
-        return Plan(
+        return AgentPlan(
             result=result,
             basis=(first, second),
             agent=self.name,
             action="link",
             confidence=confidence,
             urgency="low",
-            why=f"shared names: {len(names)}, shared tags: {len(in_tags)}, similarity: {similarity:.2f}"
-            + why_doubtful(conflicts or Counter()),
+            reason=f"shared names: {len(names)}, shared tags: {len(in_tags)}, similarity: {similarity:.2f}"
+            + doubt_text(conflicts or Counter()),
             extra={
                 "relation_id": result.relation_id,
                 "strength": round(strength, 6),
@@ -147,7 +147,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
                 "tags": len(in_tags),
                 "similarity": round(similarity, 6),
             },
-            needs_a_person=bool(conflicts),
+            needs_review=bool(conflicts),
             apply=link,
         )
 
@@ -160,9 +160,9 @@ def _joins(link: Link) -> bool:
     return link.origin != RULE or link.type == SUPERSEDES
 
 
-def item_of_pair(one: str, other: str) -> str:
+def item_of_pair(left: str, right: str) -> str:
     """Return the item for two memories, the same in either order."""
-    ids = sorted((one, other))
+    ids = sorted((left, right))
     is_plain = ":" not in "".join(ids) and not ids[0].startswith("[")
     return ":".join(ids) if is_plain else json.dumps(ids)
 
@@ -174,13 +174,13 @@ def pair_of(item: str) -> tuple[str, str]:
         raise UsageError(
             f"the pair is {item!r:.80}", remedy='give idA:idB, or ["idA", "idB"] where an id holds a colon'
         )
-    one, other = sorted(ids)
-    return one, other
+    left, right = sorted(ids)
+    return left, right
 
 
-def relation_id(one: str, other: str) -> str:
+def relation_id(left: str, right: str) -> str:
     """Return the id of the relation between two memories, the same in either order."""
-    name = "\n".join(f"{len(id_)}:{id_}" for id_ in sorted((one, other)))
+    name = "\n".join(f"{len(id_)}:{id_}" for id_ in sorted((left, right)))
     return str(uuid5(RELATION_IDS, name.encode("utf-8", "surrogatepass").hex()))
 
 
@@ -190,11 +190,11 @@ def _whole_names(names: Iterable[str]) -> list[str]:
     return [name for name in ordered if not any(_is_part(name, other) for other in ordered)]
 
 
-def _partial_names(named: Named) -> set[str]:
+def _partial_names(names: NamesByForm) -> set[str]:
     """Return a key for each name that is part of another: the name and the first of these others, sorted by form."""
     doubles = set()
-    for form, name in named.items():
-        wholes = [other for other, whole in named.items() if _is_part(name, whole)]
+    for form, name in names.items():
+        wholes = [other for other, whole in names.items() if _is_part(name, whole)]
         doubles |= {f"{form}\n{min(wholes)}"} if wholes else set()
     return doubles
 

@@ -244,15 +244,15 @@ class RunOptions:
     issue: str = ""
 
 
-def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
+def agents_of(requested: Sequence[str] | None) -> tuple[Agent, ...]:
     """Return agents by name, in the order in which they run; None means all.
 
     Raises:
         UsageError: there is no such agent.
     """
-    if given is None:
+    if requested is None:
         return AGENTS
-    names = [given] if isinstance(given, str) else series("agents", given)
+    names = [requested] if isinstance(requested, str) else series("agents", requested)
     chosen = {one_of("agents", name, AGENTS) for name in names}
     return tuple(name for name in AGENTS if name in chosen)
 

@@ -72,7 +72,7 @@ _ROLES: Final = frozenset("from to into onto by before after over under above be
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SentenceFeatures:
     """The features of a sentence that are compared.
 
     Attributes:
@@ -90,7 +90,7 @@ class Statement:
     is_negated: bool
 
 
-def read_statement(text: str, at: datetime) -> Statement:
+def features_of(text: str, at: datetime) -> SentenceFeatures:
     """Return the statement of a sentence that was said at an aware time."""
     plain = unified(text)
     dates = mentions(plain, now=at)
@@ -104,7 +104,7 @@ def read_statement(text: str, at: datetime) -> Statement:
     names = frozenset(fold(word) for word in raw_words[1:] if word[:1].isupper() and fold(word) not in _NO_NAMES)
     names |= frozenset(map(fold, _LETTERED.findall(undated)))
     stems = frozenset(analyse(_NUMBER.sub(" ", _NEGATION.sub(" ", folded))))
-    return Statement(
+    return SentenceFeatures(
         words=words,
         stems=stems,
         times=frozenset((date.since, date.until) for date in dates),
@@ -114,7 +114,7 @@ def read_statement(text: str, at: datetime) -> Statement:
     )
 
 
-def conflict(one: Statement, other: Statement) -> Conflict | None:
+def conflict(left: SentenceFeatures, right: SentenceFeatures) -> Conflict | None:
     """Return how two different sentences contradict each other, None if they do not; symmetric.
 
     Sentences that share at least half of the content words of the shorter one contradict each other if just one is
@@ -123,29 +123,29 @@ def conflict(one: Statement, other: Statement) -> Conflict | None:
     they use the same words with exchanged roles (who does what to whom). What only one of them says is an addition,
     not a contradiction.
     """
-    fewest = min(len(one.stems - one.names), len(other.stems - other.names))
-    shared = len(one.stems & other.stems)
-    if shared < MIN_SHARED * fewest or (not shared and len(one.stems | other.stems) > 1):
+    fewest = min(len(left.stems - left.names), len(right.stems - right.names))
+    shared = len(left.stems & right.stems)
+    if shared < MIN_SHARED * fewest or (not shared and len(left.stems | right.stems) > 1):
         return None
     # The plainest kind comes first.
-    if one.is_negated != other.is_negated:
+    if left.is_negated != right.is_negated:
         return "negation"
-    if one.numbers - other.numbers and other.numbers - one.numbers:
+    if left.numbers - right.numbers and right.numbers - left.numbers:
         return "number"
-    if _has_own_time(one.times, other.times) and _has_own_time(other.times, one.times):
+    if _has_own_time(left.times, right.times) and _has_own_time(right.times, left.times):
         return "time"
-    if one.names.difference(other.words, other.names) and other.names.difference(one.words, one.names):
+    if left.names.difference(right.words, right.names) and right.names.difference(left.words, left.names):
         return "name"
     # Check both ways round: difflib's alignment may depend on which comes first.
-    if _is_replaced(one.words, other.words) or _is_replaced(other.words, one.words):
+    if _is_replaced(left.words, right.words) or _is_replaced(right.words, left.words):
         return "word"
-    return "order" if _are_reordered(one, other) else None
+    return "order" if _are_reordered(left, right) else None
 
 
-def contradiction(one: Statement, other: Statement) -> Conflict | None:
+def contradiction(left: SentenceFeatures, right: SentenceFeatures) -> Conflict | None:
     """Return as `conflict` how two sentences surely contradict each other: "slices" for "cuts" does not count."""
-    kind = conflict(one, other)
-    return None if kind == "word" and not _are_opposite(one.words, other.words) else kind
+    kind = conflict(left, right)
+    return None if kind == "word" and not _are_opposite(left.words, right.words) else kind
 
 
 def _has_own_time(times: frozenset[tuple[float, float]], others: frozenset[tuple[float, float]]) -> bool:
@@ -174,12 +174,12 @@ def _are_opposite(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return any(frozenset(pair) in _OPPOSITES for pair in zip(ones, others, strict=False))
 
 
-def _are_reordered(one: Statement, other: Statement) -> bool:
+def _are_reordered(left: SentenceFeatures, right: SentenceFeatures) -> bool:
     """Return whether equal content words are in an order that moving one phrase does not explain."""
-    ones, others = _content(one), _content(other)
+    ones, others = _content(left), _content(right)
     if ones == others or sorted(ones) != sorted(others):
         return False
-    mine, theirs = _roles(one.words), _roles(other.words)
+    mine, theirs = _roles(left.words), _roles(right.words)
     if any(mine[role].isdisjoint(theirs[role]) for role in mine.keys() & theirs.keys()):
         return True  # "from Redis to Kafka", "from Kafka to Redis"
     begin = next(index for index, pair in enumerate(zip(ones, others, strict=True)) if pair[0] != pair[1])
@@ -189,7 +189,7 @@ def _are_reordered(one: Statement, other: Statement) -> bool:
     return not any(segment[cut:] + segment[:cut] == other_segment for cut in range(1, len(segment)))
 
 
-def _content(statement: Statement) -> list[str]:
+def _content(statement: SentenceFeatures) -> list[str]:
     """Return the stems of the content words in order; a name counts even if it is a stop word, such as "A"."""
     return [
         stem
@@ -222,9 +222,9 @@ if TYPE_CHECKING:
 
 Doubt = Conflict | Literal["length"]
 
-SAID_AGAIN: Final = 0.9
+RESTATED: Final = 0.9
 """Similarity from which a sentence restates another, if it adds at most one content word, or no more than it omits."""
-SAID_IN_THE_SAME_WORDS: Final = 0.75
+RESTATED_IN_SAME_WORDS: Final = 0.75
 """Similarity from which a sentence restates another that has all its content words and at most one more."""
 _MAX_UNITS: Final = 400
 """Number of sentences above which restatements are not looked for: each sentence takes milliseconds to embed."""
@@ -240,7 +240,7 @@ _OTHER_DAY: Final = datetime.fromisoformat("1931-08-19T00:00:00+00:00")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MergeSource:
     """A text to merge, and when it was said, an aware time."""
 
     id: str
@@ -249,7 +249,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedText:
     """A merged text.
 
     Attributes:
@@ -268,11 +268,11 @@ class _Part:
     unit: Unit
     at: datetime
     key: str
-    statement: Statement
+    features: SentenceFeatures
     is_relative: bool
 
 
-def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged:
+def merge(sources: Sequence[MergeSource], likeness: Likeness | None = None) -> MergedText:
     """Return one text merged from several, independent of their order.
 
     Args:
@@ -293,13 +293,13 @@ def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged
         for part in other
     )
     if is_contained and is_undated and not disputed:
-        return Merged(ordered[0].text, conflicts)
+        return MergedText(ordered[0].text, conflicts)
     remaining = [[part for part in text if (index, part.key) not in restated] for index, text in enumerate(texts)]
-    return Merged(_join(remaining, disputed, of_one_day=of_one_day), conflicts)
+    return MergedText(_join(remaining, disputed, of_one_day=of_one_day), conflicts)
 
 
 def contradictions(
-    sources: Sequence[Source], pairs: Iterable[tuple[str, str]]
+    sources: Sequence[MergeSource], pairs: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], Counter[Doubt]]:
     """Return the pairs of texts, by id, that contradict each other, with the kinds of their contradictions.
 
@@ -317,7 +317,7 @@ def contradictions(
     return results
 
 
-def diff(sources: Sequence[Source], merged: str, name: str) -> str:
+def diff(sources: Sequence[MergeSource], merged: str, name: str) -> str:
     """Return a unified diff from the texts of the sources, one after the other, to the merged text."""
     ordered = sorted(sources, key=_longest_first)
     before = [line for source in ordered for line in source.text.splitlines()]
@@ -325,23 +325,23 @@ def diff(sources: Sequence[Source], merged: str, name: str) -> str:
     return "\n".join(unified_diff(before, merged.splitlines(), label, name, lineterm=""))
 
 
-def _longest_first(source: Source) -> tuple[int, datetime, str]:
+def _longest_first(source: MergeSource) -> tuple[int, datetime, str]:
     return -len(source.text), source.at, source.id
 
 
-def _read(source: Source) -> list[_Part]:
+def _read(source: MergeSource) -> list[_Part]:
     parts = []
     for unit in units_of(source.text):
-        dates = [(mention.since, mention.until) for mention in mentions(unit.said, now=source.at)]
-        elsewhere = [(mention.since, mention.until) for mention in mentions(unit.said, now=_OTHER_DAY)] if dates else []
+        dates = [(mention.since, mention.until) for mention in mentions(unit.body, now=source.at)]
+        elsewhere = [(mention.since, mention.until) for mention in mentions(unit.body, now=_OTHER_DAY)] if dates else []
         # "Yesterday" said on another day means another day.
         key = unit.key if dates == elsewhere else f"{unit.key}\n{dates}"
-        parts.append(_Part(unit, source.at, key, read_statement(unit.said, source.at), dates != elsewhere))
+        parts.append(_Part(unit, source.at, key, features_of(unit.body, source.at), dates != elsewhere))
     return parts
 
 
 def _disputed(
-    texts: Sequence[Sequence[_Part]], judge: Callable[[Statement, Statement], Conflict | None] = conflict
+    texts: Sequence[Sequence[_Part]], judge: Callable[[SentenceFeatures, SentenceFeatures], Conflict | None] = conflict
 ) -> tuple[set[tuple[int, str]], Counter[Doubt]]:
     """Return the units, by source and key, that contradict one of another source, and the counts of the kinds."""
     disputed: set[tuple[int, str]] = set()
@@ -354,7 +354,7 @@ def _disputed(
             counts["length"] += 1
             break
         for one, other in product(ones, others):
-            if (kind := judge(one.statement, other.statement)) is not None:
+            if (kind := judge(one.features, other.features)) is not None:
                 counts[kind] += 1
                 disputed |= {(index, one.key), (other_index, other.key)}
     return disputed, counts
@@ -372,7 +372,7 @@ def _restated(
     ]
     if len({index for index, _ in units}) < 2 or len(units) > _MAX_UNITS:
         return frozenset()
-    alike = likeness([part.unit.said for _, part in units])
+    alike = likeness([part.unit.body for _, part in units])
     kept_rows: list[int] = []
     restated: set[int] = set()
     for row, (index, part) in enumerate(units):
@@ -387,19 +387,19 @@ def _restated(
 
 def _adds_nothing(part: _Part, other: _Part, similarity: float) -> bool:
     """Return whether a sentence says nothing that another one does not say."""
-    if similarity < SAID_IN_THE_SAME_WORDS:
+    if similarity < RESTATED_IN_SAME_WORDS:
         return False
-    one, two = part.statement, other.statement
+    left, right = part.features, other.features
     # Equal numbers, names and times, and both or neither negated.
     have_same_marks = (
-        (one.numbers, one.times, one.is_negated) == (two.numbers, two.times, two.is_negated)
-        and one.names <= two.names.union(two.words)
-        and two.names <= one.names.union(one.words)
+        (left.numbers, left.times, left.is_negated) == (right.numbers, right.times, right.is_negated)
+        and left.names <= right.names.union(right.words)
+        and right.names <= left.names.union(left.words)
     )
-    if not have_same_marks or conflict(one, two) is not None:
+    if not have_same_marks or conflict(left, right) is not None:
         return False
-    extra, missing = one.stems - two.stems, two.stems - one.stems
-    if similarity >= SAID_AGAIN:
+    extra, missing = left.stems - right.stems, right.stems - left.stems
+    if similarity >= RESTATED:
         return len(extra) <= max(1, len(missing))
     return not extra and len(missing) <= 1
 
@@ -461,8 +461,8 @@ def _new_parts(parts: Sequence[_Part], keys: set[str]) -> Iterator[_Part]:
 DOUBTFUL: Final = 0.5
 """Maximum confidence in a merge of memories that contradict each other, so that a person reviews it."""
 MAX_GAIN: Final = 0.5
-GAINED_EACH: Final = 0.1
-"""Gain in strength: the maximum of a merge (`MAX_GAIN`), and that of each source at cohesion 1 (`GAINED_EACH`)."""
+GAIN_PER_SOURCE: Final = 0.1
+"""Gain in strength: the maximum of a merge (`MAX_GAIN`), and that of each source at cohesion 1 (`GAIN_PER_SOURCE`)."""
 
 _MERGED_IDS: Final = UUID("0d0b6a0e-5a0c-5a4f-9c55-1b1d6e6c7f02")
 _LINK_IDS: Final = UUID("9b8f4c4e-3f0d-5c1e-8a37-5d2f0c9e4b11")
@@ -475,14 +475,14 @@ def confidence_of(cohesion: float, size: int, conflicts: Counter[Doubt]) -> floa
     return min(confidence, DOUBTFUL) if conflicts else confidence
 
 
-def sources_of(memories: Sequence[StoredMemory]) -> list[Source]:
+def sources_of(memories: Sequence[StoredMemory]) -> list[MergeSource]:
     """Return memories as sources to merge."""
-    return [Source(memory.owner.id, memory.record.content, moment_of(memory.at)) for memory in memories]
+    return [MergeSource(memory.owner.id, memory.record.content, moment_of(memory.at)) for memory in memories]
 
 
-def merged_id(source_ids: Sequence[str], taken: int = 0) -> str:
-    """Return the id of the memory merged from others, in any order; `taken` of its ids are other memories' already."""
-    return str(uuid5(_MERGED_IDS, json.dumps([*sorted(source_ids), *([str(taken)] if taken else [])])))
+def merged_id(source_ids: Sequence[str], collisions: int = 0) -> str:
+    """Return the id of the memory merged from others, in any order; `collisions` of its ids are taken already."""
+    return str(uuid5(_MERGED_IDS, json.dumps([*sorted(source_ids), *([str(collisions)] if collisions else [])])))
 
 
 def link_id(source: str, target: str) -> str:
@@ -490,7 +490,7 @@ def link_id(source: str, target: str) -> str:
     return str(uuid5(_LINK_IDS, json.dumps([source, target])))
 
 
-def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: float) -> tuple[Owner, MemoryRecord]:
+def merged_memory(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: float) -> tuple[Owner, MemoryRecord]:
     """Return the memory merged from others, independent of their order.
 
     It has all tags, entities and file references, the highest tier, the creation time of the oldest and the time of the
@@ -523,7 +523,7 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
         born_at=min(record.born_at for record in records),
         last_used=max(record.last_used for record in records),
         use_count=sum(record.use_count for record in records),
-        strength=min(MAX_STRENGTH, strength + min(MAX_GAIN, cohesion * len(records) * GAINED_EACH)),
+        strength=min(MAX_STRENGTH, strength + min(MAX_GAIN, cohesion * len(records) * GAIN_PER_SOURCE)),
         uses=tuple(sorted(use for record in records for use in record.uses)[-RECENT_USES:]),
         review_count=sum(record.review_count for record in records),
         derived_from=tuple(sorted(memory.owner.id for memory in ordered)),

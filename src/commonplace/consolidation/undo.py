@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from commonplace.consolidation.base import LINK, PAGE, REVIVE, UNLINK, packed, unpacked
+from commonplace.consolidation.base import LINK, PAGE, REVIVE, UNLINK, record_values, restored_record
 from commonplace.consolidation.runner import is_run
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.dataclasses import dataclass, replace
@@ -140,19 +140,19 @@ def _undo_memory(change: MemoryChange, step: Mapping[str, Any], notices: list[st
         ]
         change.erase([id_])
     elif step["do"] == REVIVE:
-        record = unpacked(step["record"], memory.record)
+        record = restored_record(step["record"], memory.record)
         if memory.expired_at is None or memory.record.version != record.version:
             raise changed_since
         bands = () if memory.owner.session else signature(memory.record.content).bands
         change.revive(memory.number, record, bands=bands)
     else:
-        now, before = packed(memory.record), {}
+        now, before = record_values(memory.record), {}
         for name, (old, new) in step["changed"].items():
             if now[name] == new:
                 before[name] = old
             else:
                 notices.append(f"{name} of memory {id_} was changed since and stays {now[name]!r}")
-        change.revise(memory.number, unpacked(before, memory.record))
+        change.revise(memory.number, restored_record(before, memory.record))
 
 
 def _is_as_written(directory: Path, step: Mapping[str, Any], notices: list[str]) -> bool:

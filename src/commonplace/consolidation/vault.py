@@ -17,7 +17,7 @@ from commonplace.dataclasses import replace
 from commonplace.erasure.copies import DRAFT, memory_of_note
 from commonplace.errors import StoreError
 from commonplace.files import read_file, sync
-from commonplace.formats.vault import EXTENSION, Note, file_names, same_place, write_note
+from commonplace.formats.vault import EXTENSION, VaultNote, file_names, name_key, write_note
 from commonplace.formats.yaml import parse_front_matter
 from commonplace.journal.folder import DEFAULT, directory_name, replace_file
 from commonplace.settings.paths import VAULT
@@ -49,12 +49,12 @@ class Vault:
     def folder(self) -> Path:
         return self._directory.joinpath(*self._parts)
 
-    def path_of(self, note: Note) -> str:
+    def path_of(self, note: VaultNote) -> str:
         """Return the path where a note is, or would be written, relative to the store's directory."""
         with self._errors():
             return self._shown(self._name_of(note.memory_id) or self._free_name(note))
 
-    def write(self, note: Note) -> tuple[str, str]:
+    def write(self, note: VaultNote) -> tuple[str, str]:
         """Write a memory's note; an existing note stays, unless an earlier run wrote it and nobody has edited it.
 
         Return its POSIX path relative to the store's directory, and the SHA-256 of its bytes, or "" if its content
@@ -84,15 +84,15 @@ class Vault:
 
     def _note_name(self, memory_id: str, name: str) -> None:
         self._notes[memory_id] = name
-        self._taken_names.add(same_place(name))
+        self._taken_names.add(name_key(name))
 
     def _name_of(self, memory_id: str) -> str | None:
         self._refresh()
         return self._notes.get(memory_id)
 
-    def _free_name(self, note: Note) -> str:
+    def _free_name(self, note: VaultNote) -> str:
         *names, last = file_names(note.title, note.memory_id)
-        return next((name for name in names if same_place(name) not in self._taken_names), last)
+        return next((name for name in names if name_key(name) not in self._taken_names), last)
 
     def _refresh(self) -> None:
         """List the notes by memory, unless the directory is unchanged."""
@@ -101,7 +101,7 @@ class Vault:
             if stamp == self._stamp:
                 return
             names = sorted((path.name for path in self.folder.iterdir()), reverse=True)
-            self._stamp, self._notes, self._taken_names = stamp, {}, set(map(same_place, names))
+            self._stamp, self._notes, self._taken_names = stamp, {}, set(map(name_key, names))
             for name in names:
                 owner = memory_of_note(self.folder / name) if name.endswith(EXTENSION) else None
                 if owner is not None:
@@ -129,7 +129,7 @@ class Vault:
             raise StoreError(f"{failed_path} cannot be read or written: {error.strerror}", remedy=remedy) from error
 
 
-def _is_written(data: bytes, note: Note) -> bool:
+def _is_written(data: bytes, note: VaultNote) -> bool:
     """Return whether a file is an unedited note of the same memory, written for any reason and score."""
     front = parse_front_matter(data.decode("utf-8", "replace")).values
     old_note = replace(note, reason=front.get("promotion_reason", ""), score=front.get("decay_score", 0.0))  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ def moment_ago(text: str, *, now: datetime) -> float | None:
     return moment.replace(tzinfo=now.tzinfo).timestamp() if moment is not None else None
 
 
-def without(text: str, found: Sequence[Mention]) -> str:
+def without(text: str, dates: Sequence[Mention]) -> str:
     """Return a text without its mentions; the remaining parts are joined by spaces."""
-    starts, ends = [mention.start for mention in found], [mention.end for mention in found]
+    starts, ends = [mention.start for mention in dates], [mention.end for mention in dates]
     return " ".join(text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True))

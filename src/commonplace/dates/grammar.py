@@ -17,7 +17,7 @@ PIECES = frozenset({"day", "week", "weekend", "half", "quarter", *vocabulary.WEE
 WHOLE = ("month", "quarter", "season", "half", "year")
 
 
-class Found(NamedTuple):
+class DateMatch(NamedTuple):
     """The date expression at a word, and the number of the next word.
 
     Attributes:
@@ -28,34 +28,34 @@ class Found(NamedTuple):
     end: int
 
 
-def read(words: Words, at: int, scene: Scene) -> Found | None:
+def read(words: Words, index: int, scene: Scene) -> DateMatch | None:
     """Read the date expression that begins at a word, with its preposition."""
-    opening = words[at].lower
+    opening = words[index].lower
     try:
         if opening in vocabulary.EVERY:
             # `every Monday`, `each year`, `every two weeks` name no single date.
-            inner = words.skip(at + 1, "other", "single", "second", "last", "first")
+            inner = words.skip(index + 1, "other", "single", "second", "last", "first")
             if words[inner].lower in vocabulary.UNITS:
-                return Found(None, inner + 1)
+                return DateMatch(None, inner + 1)
             if date := read_date(words, inner, scene, vocabulary.ALL):
-                return Found(None, date.end)
-        elif opening in ("between", "from") and (found := _between(words, at, scene)):
+                return DateMatch(None, date.end)
+        elif opening in ("between", "from") and (found := _between(words, index, scene)):
             return found
         # `since Tuesday`, `until the end of May`, `up to 2024`
         for length in (2, 1):
-            which = vocabulary.BOUNDS.get(" ".join(words[at + position].lower for position in range(length)))
-            bound = read_date(words, at + length, scene, vocabulary.ALL) if which else None
+            which = vocabulary.BOUNDS.get(" ".join(words[index + position].lower for position in range(length)))
+            bound = read_date(words, index + length, scene, vocabulary.ALL) if which else None
             if bound is not None and (found := _opened(bound, bound.end, scene, which or "")):
                 return found
-        if opening == "as" and words[at + 1].lower == "of":
-            found = _range_or_date(words, at + 2, scene, vocabulary.ALL)
-        elif opening == "in" and (ahead := resolve.read_ahead(words, at + 1, scene)):
+        if opening == "as" and words[index + 1].lower == "of":
+            found = _range_or_date(words, index + 2, scene, vocabulary.ALL)
+        elif opening == "in" and (ahead := resolve.read_ahead(words, index + 1, scene)):
             return _settled(ahead.value, ahead.end, scene)
         elif (vouched := vocabulary.PREPOSITIONS.get(opening)) is not None:
-            found = _range_or_date(words, at + 1, scene, vouched)
+            found = _range_or_date(words, index + 1, scene, vouched)
         else:
             found = None
-        return found or _range_or_date(words, at, scene, NOTHING)
+        return found or _range_or_date(words, index, scene, NOTHING)
     except (OverflowError, ValueError):  # The words name a date that the calendar does not have.
         return None
 
@@ -64,25 +64,25 @@ def _seconds(moment: datetime, scene: Scene) -> float:
     return moment.replace(tzinfo=scene.zone).timestamp()
 
 
-def _settled(value: Period | Cycle, end: int, scene: Scene) -> Found:
+def _settled(value: Period | Cycle, end: int, scene: Scene) -> DateMatch:
     """Return the interval of a period, or of a cycle's preferred occurrence; days that do not exist are skipped."""
     period = calendar.chosen(value, scene)
-    return Found((_seconds(period.since, scene), _seconds(period.until, scene)) if period is not None else None, end)
+    return DateMatch(None if period is None else (_seconds(period.since, scene), _seconds(period.until, scene)), end)
 
 
-def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
+def _opened(date: Read, end: int, scene: Scene, which: str) -> DateMatch | None:
     """Return the time since, before, after or until a date; `since` and `until` include the date."""
-    period = calendar.chosen(found.value, scene)
+    period = calendar.chosen(date.value, scene)
     if period is None:
         return None
     edge = _seconds(period.since if which in ("since", "before") else period.until, scene)
-    return Found((edge, inf) if which in ("since", "after") else (-inf, edge), end)
+    return DateMatch((edge, inf) if which in ("since", "after") else (-inf, edge), end)
 
 
-def _between(words: Words, at: int, scene: Scene) -> Found | None:
+def _between(words: Words, index: int, scene: Scene) -> DateMatch | None:
     """Read `between March and May 2024`, `from 3 to 5 May`, `from Monday on`."""
-    is_from = words[at].lower == "from"
-    first = read_date(words, at + 1, scene, vocabulary.ALL)
+    is_from = words[index].lower == "from"
+    first = read_date(words, index + 1, scene, vocabulary.ALL)
     if first is None:
         return None
     if words[first.end].lower in (vocabulary.THROUGH if is_from else ("and", "&")):
@@ -96,9 +96,9 @@ def _between(words: Words, at: int, scene: Scene) -> Found | None:
     return _opened(first, first.end + 1, scene, "since") if is_open else None
 
 
-def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str]) -> Found | None:
+def _range_or_date(words: Words, index: int, scene: Scene, vouched: frozenset[str]) -> DateMatch | None:
     """Read a date, or two joined by `to` or a dash if they form a range."""
-    loose = read_date(words, at, scene, vocabulary.ALL)
+    loose = read_date(words, index, scene, vocabulary.ALL)
     if loose is None:
         return None
     is_certain = not loose.doubt or loose.doubt in vouched
@@ -112,8 +112,8 @@ def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str])
             is_range = is_certain and both_yearly and loose.value.unit == last.value.unit
         if is_range and (value := calendar.joined(loose.value, last.value)) is not None:
             return _settled(value, last.end, scene)
-        if words[at].lower in vocabulary.WEEKDAYS and words[loose.end + 1].lower in vocabulary.WEEKDAYS:
-            return Found(None, last.end)
+        if words[index].lower in vocabulary.WEEKDAYS and words[loose.end + 1].lower in vocabulary.WEEKDAYS:
+            return DateMatch(None, last.end)
     if not is_certain:
         return None
     if joint in ("onward", "onwards"):
@@ -121,13 +121,13 @@ def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str])
     return _settled(loose.value, loose.end, scene)
 
 
-def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOTHING) -> Read | None:
+def read_date(words: Words, index: int, scene: Scene, vouched: frozenset[str] = NOTHING) -> Read | None:
     """Read a date and the part of the day that may follow it.
 
     Args:
         vouched: the kinds of doubtful dates that the preceding words confirm.
     """
-    start = words.skip(at, "the")
+    start = words.skip(index, "the")
     if words[start].lower == "'" and words[start + 1].glued:
         start += 1
     if words[start].lower not in vocabulary.STARTS and not words[start].text[:1].isdigit():
@@ -142,50 +142,51 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
     return found._replace(end=words.skip(found.end, *vocabulary.DAYPARTS)) if found.value.unit == "day" else found
 
 
-def _core(words: Words, at: int, scene: Scene) -> Read | None:
-    is_number = words[at].text[:1].isdigit() and resolve.is_loose(words, at)
+def _core(words: Words, index: int, scene: Scene) -> Read | None:
+    is_number = words[index].text[:1].isdigit() and resolve.is_loose(words, index)
     return (
-        (resolve.read_numeric(words, at, scene) if is_number else None)
-        or resolve.read_named(words, at, scene)
-        or resolve.read_ago(words, at, scene)
-        or resolve.read_relative(words, at, scene)
+        (resolve.read_numeric(words, index, scene) if is_number else None)
+        or resolve.read_named(words, index, scene)
+        or resolve.read_ago(words, index, scene)
+        or resolve.read_relative(words, index, scene)
     )
 
 
-def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
+def _enclosing(words: Words, index: int, scene: Scene) -> Read | None:
     """Read the date that a part belongs to; `the month` is the current one."""
-    unit = words[at + 1].lower
-    if words[at].lower in ("the", "this") and unit in vocabulary.CALENDAR_UNITS:
-        return Read(calendar.of_unit(scene.now, unit), at + 2) if words[at + 2].lower not in ("of", "before") else None
-    at = words.skip(at, "the", "'")
-    found = _core(words, at, scene) or resolve.read_bare_year(words, at)
+    unit = words[index + 1].lower
+    if words[index].lower in ("the", "this") and unit in vocabulary.CALENDAR_UNITS:
+        has_more = words[index + 2].lower in ("of", "before")
+        return None if has_more else Read(calendar.of_unit(scene.now, unit), index + 2)
+    index = words.skip(index, "the", "'")
+    found = _core(words, index, scene) or resolve.read_bare_year(words, index)
     return found if found is not None and found.doubt not in ("never", "fall") else None
 
 
-def _edge(words: Words, at: int, scene: Scene) -> Read | None:
+def _edge(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `end of May`, `early 2024`, `mid-June`, `late last year`."""
-    at = words.skip(at, "very", "exact")
-    edge = words[at].lower
+    index = words.skip(index, "very", "exact")
+    edge = words[index].lower
     which = vocabulary.EDGES.get(edge)
-    if which is None or (edge in vocabulary.EDGE_NOUNS and words[at + 1].lower != "of"):
+    if which is None or (edge in vocabulary.EDGE_NOUNS and words[index + 1].lower != "of"):
         return None
-    inner = words.skip(at + 1, "of") if edge in vocabulary.EDGE_NOUNS else words.skip(at + 1, "-", "in")
+    inner = words.skip(index + 1, "of") if edge in vocabulary.EDGE_NOUNS else words.skip(index + 1, "-", "in")
     found = _enclosing(words, inner, scene)
     return found.changed(lambda period: calendar.part(period, 3, which), "span") if found is not None else None
 
 
-def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
+def _ordinal(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `first week of May`, `last Friday of the month`, `second half of 2024`, `third of May`.
 
     Weeks are counted in sevens from the first day of the period.
     """
-    number = ORDINAL.get(words[at].lower)
+    number = ORDINAL.get(words[index].lower)
     if number is None:
         return None
-    piece, inner = words[at + 1].lower, at + 3
-    if piece == "of" and number > 0 and words[at + 2].lower in vocabulary.MONTHS and words[at + 2].is_capitalised:
-        piece, inner = "day", at + 2
-    elif words[at + 2].lower not in ("of", "in") or piece not in PIECES:
+    piece, inner = words[index + 1].lower, index + 3
+    if piece == "of" and number > 0 and words[index + 2].lower in vocabulary.MONTHS and words[index + 2].is_capitalised:
+        piece, inner = "day", index + 2
+    elif words[index + 2].lower not in ("of", "in") or piece not in PIECES:
         return None
     found = _enclosing(words, inner, scene)
     if found is None or found.value.unit not in WHOLE:
@@ -211,12 +212,12 @@ def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
     return found.changed(nth, "day")
 
 
-def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
+def _week_of(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `week of 5 June`, `weekend of 5 June`: that of the calendar week; `week beginning 5 June`: seven days on."""
-    piece, joint = words[at].lower, words[at + 1].lower
+    piece, joint = words[index].lower, words[index + 1].lower
     if piece not in ("week", "weekend") or joint not in ("of", "beginning", "commencing", "starting", "ending"):
         return None
-    found = _core(words, words.skip(at + 2, "on", "the"), scene)
+    found = _core(words, words.skip(index + 2, "on", "the"), scene)
     if found is None or found.doubt == "never" or found.value.unit != "day":
         return None
 
@@ -231,14 +232,14 @@ def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
     return found.changed(week, "week")
 
 
-def _offset(words: Words, at: int, scene: Scene) -> Read | None:
+def _offset(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `two days before Christmas`, `a week after 3 May`, `Monday before 24 July`, `weekend after Easter`.
 
     `the week before` a date is the seven days up to it.
     """
-    name, amounts = words[at].lower, resolve.read_amounts(words, at)
+    name, amounts = words[index].lower, resolve.read_amounts(words, index)
     if name in ("day", "week", "weekend", *vocabulary.WEEKDAYS):
-        count, unit, end = 1, name, at + 1
+        count, unit, end = 1, name, index + 1
     elif amounts is not None and len(amounts[0]) == 1 and amounts[0][0].least == amounts[0][0].most:
         ((count, _, unit),), end = amounts
     else:

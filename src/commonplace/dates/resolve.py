@@ -52,9 +52,9 @@ MONTH_YEARS = range(1900, 2200)
 """Years in which `2026-05` is a month; with any other number it is not a date."""
 
 
-def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
+def read_numeric(words: Words, index: int, scene: Scene) -> Read | None:
     """Read a date in digits that begins at a word, never inside a longer number or path."""
-    text, start = words.text, words[at].start
+    text, start = words.text, words[index].start
     value: Period | None
     if match := ISO.match(text, start):
         year, month = int(match[1]), int(match[2])
@@ -80,30 +80,30 @@ def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
             value = calendar.day(year, first, second) if second > 12 else None
     else:
         return None
-    return read_as(value, words.after(match.end(), at))
+    return read_as(value, words.after(match.end(), index))
 
 
 # What a number is.
 
 
-def is_loose(words: Words, at: int) -> bool:
+def is_loose(words: Words, index: int) -> bool:
     """Return whether a number does not continue a decimal, path, price or identifier before it."""
-    before = words[at - 1].lower
+    before = words[index - 1].lower
     if before == ",":
-        return not words[at].glued or not words[at - 2].text[-1:].isdigit()
-    return not words[at].glued or before in OPENING
+        return not words[index].glued or not words[index - 2].text[-1:].isdigit()
+    return not words[index].glued or before in OPENING
 
 
-def _goes_on(words: Words, at: int, marks: str) -> bool:
+def _goes_on(words: Words, index: int, marks: str) -> bool:
     """Return whether a number continues after one of the marks: a decimal, a time, a path."""
-    mark, behind = words[at], words[at + 1]
+    mark, behind = words[index], words[index + 1]
     return mark.glued and mark.lower in marks and behind.glued and behind.text[:1].isdigit()
 
 
-def _is_count_of(words: Words, at: int) -> bool:
+def _is_count_of(words: Words, index: int) -> bool:
     """Return whether a word makes the number before it a count: `files`, `ms`, `%`."""
-    word = words[at]
-    if word.lower in vocabulary.MEASURES or word.lower in vocabulary.COUNTED or _goes_on(words, at, ".,:/-"):
+    word = words[index]
+    if word.lower in vocabulary.MEASURES or word.lower in vocabulary.COUNTED or _goes_on(words, index, ".,:/-"):
         return True
     return (
         word.text.isalpha()
@@ -139,67 +139,67 @@ YEARS = range(1000, 3000)
 SHIFTS = {"last": -1, "this": 0, "next": 1}
 
 
-def read_named(words: Words, at: int, scene: Scene) -> Read | None:
+def read_named(words: Words, index: int, scene: Scene) -> Read | None:
     """Read a date that begins with a calendar name or a day of a month."""
-    word = words[at]
+    word = words[index]
     if word.text[:1].isdigit():
         return (
-            (_day_before_month(words, at, scene) or _year_before_month(words, at, scene))
-            if is_loose(words, at)
+            (_day_before_month(words, index, scene) or _year_before_month(words, index, scene))
+            if is_loose(words, index)
             else None
         )
     if word.lower not in vocabulary.NAMES:
         return None
-    if found := _weekday(words, at, scene) or _month_first(words, at, scene) or _holiday(words, at, scene):
-        return found
+    if date := _weekday(words, index, scene) or _month_first(words, index, scene) or _holiday(words, index, scene):
+        return date
     if (month := vocabulary.SEASONS.get(word.lower)) is not None:
         doubt = "fall" if word.lower == "fall" or (word.is_capitalised and word.lower == "spring") else "season"
-        found = _yearly(words, at + 1, scene, "season", lambda year: calendar.months(year, month, 3, "season"), doubt)
-        return None if found.doubt and words[at + 1].lower == "of" else found
+        date = _yearly(words, index + 1, scene, "season", lambda year: calendar.months(year, month, 3, "season"), doubt)
+        return None if date.doubt and words[index + 1].lower == "of" else date
     if (quarter := QUARTER.fullmatch(word.text)) is None:
         return None
     # `Q3 2025`, `Q3`; `Q3/2025`, which nothing but a year may follow
-    has_mark = words[at + 1].lower in ("/", "-") and words[at + 1].glued
-    first, end = int(quarter[1]) * 3 - 2, at + 2 if has_mark else at + 1
-    found = _yearly(words, end, scene, "quarter", lambda year: calendar.months(year, first, 3, "quarter"), "month")
-    return found if isinstance(found.value, Period) or not has_mark else None
+    has_mark = words[index + 1].lower in ("/", "-") and words[index + 1].glued
+    first, end = int(quarter[1]) * 3 - 2, index + 2 if has_mark else index + 1
+    date = _yearly(words, end, scene, "quarter", lambda year: calendar.months(year, first, 3, "quarter"), "month")
+    return date if isinstance(date.value, Period) or not has_mark else None
 
 
 def _is_near_year(word: Word) -> bool:
     return word.is_number and len(word.text) == 4 and int(word.text) in NEAR_YEARS
 
 
-def _read_year(words: Words, at: int, scene: Scene) -> tuple[int, int] | None:
+def _read_year(words: Words, index: int, scene: Scene) -> tuple[int, int] | None:
     """Read the year of a named date, `2024`, `, 2024`, `of 2024`, `last year`; return it and the next word's number."""
-    at = words.skip(at, ",", "of", "in")
-    shift = SHIFTS.get(words[at].lower)
-    if shift is not None and words[at + 1].lower == "year":
-        return scene.now.year + shift, at + 2
-    word = words[at]
-    if not word.is_number or (word.glued and words[at - 1].lower not in (",", "/")):
+    index = words.skip(index, ",", "of", "in")
+    shift = SHIFTS.get(words[index].lower)
+    if shift is not None and words[index + 1].lower == "year":
+        return scene.now.year + shift, index + 2
+    word = words[index]
+    if not word.is_number or (word.glued and words[index - 1].lower not in (",", "/")):
         return None
     year = int(word.text)
     if len(word.text) == 2 and year > 31:
-        return (1900 + year, at + 1) if not _is_count_of(words, at + 1) else None
+        return (1900 + year, index + 1) if not _is_count_of(words, index + 1) else None
     if len(word.text) != 4 or year not in YEARS:
         return None
-    if _goes_on(words, at + 1, ":.,") or (year not in NEAR_YEARS and _is_count_of(words, at + 1)):
+    if _goes_on(words, index + 1, ":.,") or (year not in NEAR_YEARS and _is_count_of(words, index + 1)):
         return None
-    return year, at + 1
+    return year, index + 1
 
 
-def read_bare_year(words: Words, at: int) -> Read | None:
+def read_bare_year(words: Words, index: int) -> Read | None:
     """Read `2023` if it counts nothing, which needs a preposition to be a year, or `year 2023`, which does not."""
-    doubt, at = ("", at + 1) if words[at].lower == "year" else ("year", at)
-    word, behind = words[at], words[at + 1]
-    if not _is_near_year(word) or word.glued or _is_count_of(words, at + 1):
+    doubt, index = ("", index + 1) if words[index].lower == "year" else ("year", index)
+    word, behind = words[index], words[index + 1]
+    if not _is_near_year(word) or word.glued or _is_count_of(words, index + 1):
         return None
-    if behind.lower == "by" or words.is_in_name(at):
+    if behind.lower == "by" or words.is_in_name(index):
         return None
-    has_other = behind.lower in ("to", "and", "or", "-", "through") and words[at + 2].text[:1].isdigit()
-    if has_other and (not _is_near_year(words[at + 2]) or _is_count_of(words, at + 3)):
+    has_other = behind.lower in ("to", "and", "or", "-", "through") and words[index + 2].text[:1].isdigit()
+    if has_other and (not _is_near_year(words[index + 2]) or _is_count_of(words, index + 3)):
         return None
-    return Read(calendar.months(int(word.text), 1, 12, "year"), at + 1, doubt)
+    return Read(calendar.months(int(word.text), 1, 12, "year"), index + 1, doubt)
 
 
 def _yearly(
@@ -214,16 +214,16 @@ def _yearly(
     return Read(period if period is not None else Cycle("year", unit, lambda _: None), end)
 
 
-def _month(words: Words, at: int) -> tuple[int, int] | None:
-    word = words[at]
+def _month(words: Words, index: int) -> tuple[int, int] | None:
+    word = words[index]
     number = vocabulary.MONTHS.get(word.lower)
     if number is None:
         return None
     if len(word.text) <= 4 and word.lower not in ("may", "june", "july"):
-        stop = words[at + 1]
-        if stop.lower == "." and stop.glued and words[at + 2].text[:1].isdigit():
-            return number, at + 2
-    return number, at + 1
+        stop = words[index + 1]
+        if stop.lower == "." and stop.glued and words[index + 2].text[:1].isdigit():
+            return number, index + 2
+    return number, index + 1
 
 
 class _Days(NamedTuple):
@@ -244,23 +244,23 @@ class _Days(NamedTuple):
         )
 
 
-def _day_range(words: Words, at: int) -> _Days | None:
+def _day_range(words: Words, index: int) -> _Days | None:
     """Read one day of a month, or two joined by a dash, `to` or `and`."""
-    first = ORDINAL_DAY.fullmatch(words[at].lower)
+    first = ORDINAL_DAY.fullmatch(words[index].lower)
     if first is None:
         return None
     number, is_ordinal = int(first[1]), first[2] is not None
-    if words[at + 1].lower in ("-", "to", "and", "until", "through", "or"):
-        last_at = words.skip(at + 2, "the")
+    if words[index + 1].lower in ("-", "to", "and", "until", "through", "or"):
+        last_at = words.skip(index + 2, "the")
         last = ORDINAL_DAY.fullmatch(words[last_at].lower)
         if last is not None and number < int(last[1]):
             return _Days(number, int(last[1]), is_ordinal or last[2] is not None, last_at + 1)
-    return _Days(number, number, is_ordinal, at + 1)
+    return _Days(number, number, is_ordinal, index + 1)
 
 
-def _day_before_month(words: Words, at: int, scene: Scene) -> Read | None:
+def _day_before_month(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `1 March`, `1st of March 2025`, `3-5 May`."""
-    span = _day_range(words, at)
+    span = _day_range(words, index)
     if span is None:
         return None
     end = words.skip(span.end, "of")
@@ -277,20 +277,21 @@ def _day_before_month(words: Words, at: int, scene: Scene) -> Read | None:
     return _yearly(words, behind, scene, span.unit, make, "" if is_ordinal or _is_name(name) else "day")
 
 
-def _year_before_month(words: Words, at: int, scene: Scene) -> Read | None:
+def _year_before_month(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `2024 May 5`, which would be another day without its year."""
-    found = _month_first(words, at + 1, scene) if _is_near_year(words[at]) and words[at + 1].is_capitalised else None
+    is_date = _is_near_year(words[index]) and words[index + 1].is_capitalised
+    found = _month_first(words, index + 1, scene) if is_date else None
     if found is None or not isinstance(found.value, Cycle):
         return None
-    return read_as(found.value.occurrence(int(words[at].text)), found.end)
+    return read_as(found.value.occurrence(int(words[index].text)), found.end)
 
 
-def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
+def _month_first(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `March 1st, 2025`, `May 3-5`, `May 2025`, `May`."""
-    word, month = words[at], _month(words, at)
+    word, month = words[index], _month(words, index)
     if month is None:
         return None
-    if word.glued and words[at - 1].lower in vocabulary.GLUE and words[at - 2].lower not in vocabulary.EDGES:
+    if word.glued and words[index - 1].lower in vocabulary.GLUE and words[index - 2].lower not in vocabulary.EDGES:
         return None
     number, end = month
     span = _day_range(words, words.skip(end, "the")) if not words[end].glued else None
@@ -303,7 +304,7 @@ def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
         is_day = _is_name(word) and not _is_count_of(words, span.end)
         if isinstance(found.value, Period) or span.is_ordinal or is_day:
             return found
-    doubt = _doubt(words, at, end)
+    doubt = _doubt(words, index, end)
     return _yearly(words, end, scene, "month", lambda year: calendar.months(year, number, 1, "month"), doubt)
 
 
@@ -312,29 +313,29 @@ def _is_name(word: Word) -> bool:
     return word.is_capitalised or word.lower not in vocabulary.VERB_MONTHS
 
 
-def _doubt(words: Words, at: int, end: int) -> str:
+def _doubt(words: Words, index: int, end: int) -> str:
     """Return the kind of doubt of a month's name without day and year."""
-    word, behind = words[at], words[end]
+    word, behind = words[index], words[end]
     if word.lower in vocabulary.PLAIN_MONTHS:
         return ""
     possessive = behind.lower == "'" and behind.glued and words[end + 1].lower == "s"
     if possessive or (behind.glued and behind.lower in ("-", "_", "/", ".") and words[end + 1].glued):
         return "never"
     if word.lower in ("may", "march"):
-        if word.text.islower() and words[at - 1].lower == "the":
+        if word.text.islower() and words[index - 1].lower == "the":
             return "never"
         return "month" if word.is_capitalised or behind.lower in vocabulary.LOOSE_FOLLOWERS else "never"
     return "month" if _is_name(word) else "never"
 
 
-def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
+def _weekday(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `Monday`, `Monday, 5 May`, `Monday of last week`; a short name only with a date or a preposition."""
-    word = words[at]
+    word = words[index]
     is_short = word.lower not in vocabulary.WEEKDAYS
     weekday = (vocabulary.WEEKDAY_SHORT if is_short and word.is_capitalised else vocabulary.WEEKDAYS).get(word.lower)
-    if weekday is None or words[at - 1].lower in vocabulary.NOT_BEFORE_WEEKDAY or words.is_in_name(at):
+    if weekday is None or words[index - 1].lower in vocabulary.NOT_BEFORE_WEEKDAY or words.is_in_name(index):
         return None
-    end = at + 1
+    end = index + 1
     if is_short and words[end].lower == "." and words[end].glued:
         end += 1
     # A date after a weekday may belong to it: `, 5 May`, ` the 5th of May`.
@@ -348,12 +349,12 @@ def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
     if shift is not None and words[week + 1].lower == "week":
         return read_as(cycle.occurrence(cycle.number(scene.now) + shift), week + 2)
     if is_short:
-        return Read(cycle, at + 1, "never" if word.lower in ("sun", "sat") else "day")
+        return Read(cycle, index + 1, "never" if word.lower in ("sun", "sat") else "day")
     return Read(cycle, end)
 
 
-def _holiday(words: Words, at: int, scene: Scene) -> Read | None:
-    match = HOLIDAY.match(words.text, words[at].start)
+def _holiday(words: Words, index: int, scene: Scene) -> Read | None:
+    match = HOLIDAY.match(words.text, words[index].start)
     if match is None:
         return None
     name = match[1].lower().replace("’", "'")
@@ -373,7 +374,7 @@ def _holiday(words: Words, at: int, scene: Scene) -> Read | None:
             first = datetime(year, month, number)  # noqa: DTZ001
         return calendar.days(first, count, "day" if count == 1 else "span")
 
-    return _yearly(words, words.after(match.end(), at), scene, "day", make, "day")
+    return _yearly(words, words.after(match.end(), index), scene, "day", make, "day")
 
 
 # Dates and amounts relative to now.
@@ -407,35 +408,35 @@ def _unit_from_now(scene: Scene, unit: str, shift: int) -> Period:
     return calendar.of_unit(calendar.moved(calendar.floor(scene.now, unit), unit, shift), unit)
 
 
-def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
+def read_relative(words: Words, index: int, scene: Scene) -> Read | None:
     """Read a date relative to now: `yesterday`, `last week`, `day before yesterday`, `week before last`."""
-    lower, side, anchor = words[at].lower, words[at + 1].lower, words[at + 2].lower
-    if lower in vocabulary.DAYS and not words.is_in_name(at):
-        return Read(_day_from_now(scene, vocabulary.DAYS[lower]), at + 1)
+    lower, side, anchor = words[index].lower, words[index + 1].lower, words[index + 2].lower
+    if lower in vocabulary.DAYS and not words.is_in_name(index):
+        return Read(_day_from_now(scene, vocabulary.DAYS[lower]), index + 1)
     if lower in vocabulary.DEICTICS:
-        return _deictic(words, at, scene)
+        return _deictic(words, index, scene)
     if lower == "weekend":
-        return Read(calendar.weekly(lower), at + 1, "day")
+        return Read(calendar.weekly(lower), index + 1, "day")
     shift = -2 if side == "before" else 2
     if lower == "day" and (side, anchor) in (("before", "yesterday"), ("after", "tomorrow")):
-        return Read(_day_from_now(scene, shift), at + 3)
+        return Read(_day_from_now(scene, shift), index + 3)
     if lower in ("week", "month", "year") and (side, anchor) in (("before", "last"), ("after", "next")):
         # `the week before last Christmas` is another week.
-        behind = words[at + 3].lower
+        behind = words[index + 3].lower
         is_whole = behind not in (*vocabulary.CALENDAR_UNITS, "weekend", *vocabulary.WEEKDAYS)
-        return Read(_unit_from_now(scene, lower, shift), at + 3) if is_whole else None
+        return Read(_unit_from_now(scene, lower, shift), index + 3) if is_whole else None
     return None
 
 
-def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
+def _deictic(words: Words, index: int, scene: Scene) -> Read | None:
     """Read a date that begins with `last`, `this`, `next` or a synonym."""
-    start, how = at, words[at].lower
-    if how == "this" and words[at + 1].lower in ("past", "coming", "last", "next"):
-        at, how = at + 1, words[at + 1].lower
-    if (rolling := _rolling(words, start, at, scene)) is not None:
+    start, how = index, words[index].lower
+    if how == "this" and words[index + 1].lower in ("past", "coming", "last", "next"):
+        index, how = index + 1, words[index + 1].lower
+    if (rolling := _rolling(words, start, index, scene)) is not None:
         return rolling
-    at, side = at + 1, -1 if how in vocabulary.BACK else 1 if how in vocabulary.AHEAD else 0
-    lower, behind = words[at].lower, words[at + 1].lower
+    index, side = index + 1, -1 if how in vocabulary.BACK else 1 if how in vocabulary.AHEAD else 0
+    lower, behind = words[index].lower, words[index + 1].lower
     is_plain = lower in (*vocabulary.CALENDAR_UNITS, "weekend", *vocabulary.WEEKDAYS)
     if how in ("past", "previous", "coming", "upcoming", "current") and not is_plain:
         return None
@@ -443,47 +444,47 @@ def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
         period = _unit_from_now(scene, lower, side)
         if behind == "of" and side:
             return None
-        day_at = words.skip(at + 1, "on")
+        day_at = words.skip(index + 1, "on")
         weekday = vocabulary.WEEKDAYS.get(words[day_at].lower) if lower == "week" else None
         if weekday is None:
-            return Read(period, at + 1)
+            return Read(period, index + 1)
         return Read(calendar.days(calendar.moved(period.since, "day", weekday), 1, "day"), day_at + 1)
     if lower == "weekend":
         weekend = calendar.weekly(lower)
         number = weekend.number(scene.now) + side
-        return read_as(weekend.occurrence(number) if behind != "of" else None, at + 1)
+        return read_as(weekend.occurrence(number) if behind != "of" else None, index + 1)
     if lower in vocabulary.DAYPARTS:
         # `last night`, `this morning`; no other part of a day is used like this.
         is_used = lower in ("night", "evening") if side < 0 else not side and lower != "night"
-        return Read(_day_from_now(scene, side), at + 1) if is_used else None
-    return _occurrence(words, at, scene, side)
+        return Read(_day_from_now(scene, side), index + 1) if is_used else None
+    return _occurrence(words, index, scene, side)
 
 
-def _occurrence(words: Words, at: int, scene: Scene, side: int) -> Read | None:
+def _occurrence(words: Words, index: int, scene: Scene, side: int) -> Read | None:
     """Read `last May`, `next Christmas`, `this Friday`: the nearest that is over, to come, or of this year or week."""
-    found = read_named(words, at, scene) if not words[at].text[:1].isdigit() else None
+    found = read_named(words, index, scene) if not words[index].text[:1].isdigit() else None
     if found is None or found.doubt == "never" or not isinstance(found.value, Cycle):
         return None
-    is_may = side == 0 and words[at].lower == "may" and words[at].text.islower()
+    is_may = side == 0 and words[index].lower == "may" and words[index].text.islower()
     if is_may and words[found.end].text.isalpha():
         return None
     return read_as(calendar.occurrence(found.value, scene, side), found.end)
 
 
-def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
+def _rolling(words: Words, start: int, index: int, scene: Scene) -> Read | None:
     """Read `the past three months`, `last few days`, `the last week`: up to now or on from it, by whole days."""
-    how, before = words[at].lower, words[start - 1].lower
+    how, before = words[index].lower, words[start - 1].lower
     if how not in ("last", "past", "next", "coming", "previous") or before not in BEFORE_ROLLING:
         return None
-    amount = _amount(words, at + 1, allow_one=False)
+    amount = _amount(words, index + 1, allow_one=False)
     if amount is None:
-        unit = words[at + 1].lower
+        unit = words[index + 1].lower
         usual = unit in ("week", "month", "year", "hour")
         by_article = before == "the" and how in ("last", "next") and usual
         if not by_article and not (how in ("past", "coming") and (usual or unit in ("quarter", "decade"))):
             return None
         name, count = vocabulary.UNITS[unit]
-        amount = Amount(count, count, name), at + 2
+        amount = Amount(count, count, name), index + 2
     length, end = amount
     if words[end].lower == "of":
         return None
@@ -493,22 +494,22 @@ def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
     return Read(Period(first, calendar.stretch(last, "day"), "span"), end)
 
 
-def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, int] | None:
+def _amount(words: Words, index: int, *, allow_one: bool = True) -> tuple[Amount, int] | None:
     """Read `three weeks`, `a couple of days`, `2-3 months`, `an hour`, `half a year`; return it and the next word."""
-    lower = words[at].lower
+    lower = words[index].lower
     if lower == "half":
-        found = HALVES.get(words[at + 2].lower) if words[at + 1].lower in ("a", "an") else None
-        return (found, at + 3) if found is not None else None
-    if lower == "a" and words[at + 1].lower in ("couple", "few"):
-        at, lower = at + 1, words[at + 1].lower
+        found = HALVES.get(words[index + 2].lower) if words[index + 1].lower in ("a", "an") else None
+        return (found, index + 3) if found is not None else None
+    if lower == "a" and words[index + 1].lower in ("couple", "few"):
+        index, lower = index + 1, words[index + 1].lower
     if lower == "couple":
-        least, most, end = 2, 2, words.skip(at + 1, "of")
+        least, most, end = 2, 2, words.skip(index + 1, "of")
     elif lower in vocabulary.VAGUE:
-        (least, most), end = vocabulary.VAGUE[lower], at + 1
+        (least, most), end = vocabulary.VAGUE[lower], index + 1
     elif lower in ("a", "an") and allow_one:
-        least, most, end = 1, 1, at + 1
+        least, most, end = 1, 1, index + 1
     else:
-        count = _count(words, at)
+        count = _count(words, index)
         if count is None:
             return None
         least, most, end = count
@@ -519,9 +520,9 @@ def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, i
     return Amount(least * factor, most * factor, name), end + 1
 
 
-def _count(words: Words, at: int) -> tuple[int, int, int] | None:
+def _count(words: Words, index: int) -> tuple[int, int, int] | None:
     """Read one or two numbers, `2-3`, `two or three`; return least, most and the next word."""
-    first = _value(words, at)
+    first = _value(words, index)
     if first is None:
         return None
     number, end = first
@@ -532,27 +533,27 @@ def _count(words: Words, at: int) -> tuple[int, int, int] | None:
     return number, number, end
 
 
-def _value(words: Words, at: int, *, joined: bool = False) -> tuple[int, int] | None:
+def _value(words: Words, index: int, *, joined: bool = False) -> tuple[int, int] | None:
     """Read `45`, `five`, `forty-five`; return it and the next word."""
-    word = words[at]
+    word = words[index]
     if word.is_number:
-        return (int(word.text), at + 1) if joined or is_loose(words, at) else None
+        return (int(word.text), index + 1) if joined or is_loose(words, index) else None
     number = vocabulary.NUMBERS.get(word.lower)
     if number is None:
         return None
-    ones_at = words.skip(at + 1, "-")
+    ones_at = words.skip(index + 1, "-")
     ones = vocabulary.NUMBERS.get(words[ones_at].lower, 0)
-    return (number + ones, ones_at + 1) if number in range(20, 100, 10) and 0 < ones < 10 else (number, at + 1)
+    return (number + ones, ones_at + 1) if number in range(20, 100, 10) and 0 < ones < 10 else (number, index + 1)
 
 
-def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
+def read_amounts(words: Words, index: int) -> tuple[list[Amount], int] | None:
     """Read amounts of time that add up: `2 years and 3 months`, `a year and a half`, `two and a half years`."""
-    count = _count(words, at)
+    count = _count(words, index)
     if count is not None and _says_half(words, count[2]):
         name, _ = vocabulary.UNITS.get(words[count[2] + 3].lower, ("", 1))
         return ([Amount(count[0], count[1], name), HALVES[name]], count[2] + 4) if name in HALVES else None
     amounts: list[Amount] = []
-    end = at
+    end = index
     while len(amounts) <= 3:
         found = _amount(words, words.skip(end, "and", ",") if amounts else end)
         if found is None:
@@ -565,8 +566,8 @@ def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
     return (amounts, end) if amounts else None
 
 
-def _says_half(words: Words, at: int) -> bool:
-    return [words[index].lower for index in range(at, at + 3)] == ["and", "a", "half"]
+def _says_half(words: Words, index: int) -> bool:
+    return [words[number].lower for number in range(index, index + 3)] == ["and", "a", "half"]
 
 
 def read_moment_ago(text: str, scene: Scene) -> datetime | None:
@@ -578,9 +579,9 @@ def read_moment_ago(text: str, scene: Scene) -> datetime | None:
     return _point(scene, amounts, -1, most=False) if is_all and is_exact else None
 
 
-def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
+def read_ago(words: Words, index: int, scene: Scene) -> Read | None:
     """Read `three days ago`, `a year ago today`, `two weeks from now`, `10 minutes ago`."""
-    found = read_amounts(words, at)
+    found = read_amounts(words, index)
     if found is None:
         return None
     amounts, end = found
@@ -593,16 +594,16 @@ def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
     return None
 
 
-def read_ahead(words: Words, at: int, scene: Scene) -> Read | None:
+def read_ahead(words: Words, index: int, scene: Scene) -> Read | None:
     """Read a date after `in`: `two weeks`, `an hour`, `3 days' time`; not the duration of something.
 
     Seconds and minutes always count as a duration.
     """
-    found = read_amounts(words, at)
+    found = read_amounts(words, index)
     if found is None:
         return None
     amounts, end = found
-    before = words[at - 2].lower
+    before = words[index - 2].lower
     if any(amount.unit in ("second", "minute") for amount in amounts) or words[end].lower in ("of", "ago", "or", "old"):
         return None
     if before.endswith("ed") or before in vocabulary.PAST_PARTICIPLES:

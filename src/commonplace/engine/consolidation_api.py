@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime, scale_of
 from commonplace.consolidation.vault import Vault
 from commonplace.dataclasses import replace
-from commonplace.engine.runtime import Service
+from commonplace.engine.runtime import EngineApi
 from commonplace.erasure.copies import memories_of_notes
 from commonplace.errors import CommonplaceError
 from commonplace.health import golden
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class ConsolidationApi(Service):
+class ConsolidationApi(EngineApi):
     """Consolidates memories. Safe for threads."""
 
     def __init__(self, engine: Engine) -> None:
@@ -47,7 +47,7 @@ class ConsolidationApi(Service):
 
         queries = self.golden_queries(file)
         self._runtime.backlog.drain(self._runtime.progress)  # a memory without a vector would be like no other
-        before = golden.asked(queries, self._names_found)
+        before = golden.ask_all(queries, self._names_found)
         try:
             report = run(self, options)
         except KeyboardInterrupt as stopped:
@@ -56,7 +56,7 @@ class ConsolidationApi(Service):
             raise
         if options.dry_run or not report.applied:
             return report
-        if lost_queries := golden.lost(before, golden.asked(queries, self._names_found)):
+        if lost_queries := golden.find_lost(before, golden.ask_all(queries, self._names_found)):
             undo(self.consolidation_runtime(), options.run)
         return replace(report, lost=lost_queries) if lost_queries else report
 
@@ -65,7 +65,7 @@ class ConsolidationApi(Service):
         return examine(
             self._store,
             self._namespace,
-            golden.asked(queries, self._names_found),
+            golden.ask_all(queries, self._names_found),
             project=runtime.project,
             retention=runtime.retention,
             now=runtime.now(),
@@ -91,7 +91,7 @@ class ConsolidationApi(Service):
             actor=actor_of("consolidation"),
             issues=ledger,
             external=None if self._settings.ledger.backend == "store" else ledger,
-            after=runtime.after,
+            after=runtime.after_write,
             progress=runtime.progress or (lambda *_: None),
             max_bytes=self._settings.memory.max_bytes,
         )
@@ -108,15 +108,15 @@ class ConsolidationApi(Service):
 
     def golden_queries(self, file: str | Path | None = None) -> list[GoldenQuery]:
         queries = [] if file is None else golden.read_golden(path_value("golden", file))
-        self._runtime.before()
-        return queries + golden.kept(self._store.ledger(self._namespace))
+        self._runtime.before_call()
+        return queries + golden.stored_queries(self._store.ledger(self._namespace))
 
     def _names_found(self, query: GoldenQuery) -> tuple[set[str], set[str]]:
         """Return ids and paths of a query's first hits, and those above the floor if it names irrelevant memories."""
         kinds: Sequence[Kind] | None = ("memory",) if query.issue else None
 
         def names(min_score: float | None) -> set[str]:
-            hits = self._engine.search(query.query, golden.LOOKED_AT, kinds, min_score=min_score).hits
+            hits = self._engine.search(query.query, golden.MAX_HITS, kinds, min_score=min_score).hits
             names_found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
             memories = self._store.memories(self._namespace, Selection(ids=tuple(names_found))) if names_found else []
             return names_found.union(*(memory.record.derived_from for memory in memories))

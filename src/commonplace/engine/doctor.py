@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 from commonplace.dataclasses import dataclass
 from commonplace.engine.maintenance import MAX_WAIT_S
 from commonplace.engine.open import open_engine
-from commonplace.engine.runtime import Service
+from commonplace.engine.runtime import EngineApi
 from commonplace.engine.upgrade import EmbedderApi
-from commonplace.erasure.copies import FORGETTING, LEFT_OF_DRAFT, finish_waiting
+from commonplace.erasure.copies import FORGETTING, LEFT_OF_DRAFT, finish_runs
 from commonplace.erasure.receipt import Problem
-from commonplace.erasure.secrets import PART, Secrets, interrupted_run
+from commonplace.erasure.secrets import PART, SecretScan, interrupted_run
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
 from commonplace.ingest.index_update import bring_up_to_date, disagreement
 from commonplace.ingest.passages import passage_text
@@ -48,7 +48,7 @@ class DoctorReport:
         return all(finding.mended for finding in self.findings)
 
 
-class Doctor(Service):
+class Doctor(EngineApi):
     """Examines one store in all its namespaces."""
 
     def __init__(self, engine: Engine) -> None:
@@ -80,7 +80,7 @@ class Doctor(Service):
             if draft.state != "live"
         ]
         try:  # what an interrupted forgetting left, or could not reach
-            findings += finish_waiting(self._engine._erasure_api.erasure_runtime(), mend=mend)
+            findings += finish_runs(self._engine._erasure_api.erasure_runtime(), mend=mend)
         except CommonplaceError as error:
             findings.append(Problem.of(FORGETTING, error))
         findings += EmbedderApi(self._runtime).examine_embedder(mend=mend)
@@ -96,7 +96,7 @@ class Doctor(Service):
                 with open_engine(engine.directory, namespace, runtime.embedder, **options) as sidecar:  # type: ignore[arg-type]
                     sidecar.sync()
 
-        return Secrets(engine._erasure_api.erasure_runtime(), runtime.destination, sync).examine(mend=mend)
+        return SecretScan(engine._erasure_api.erasure_runtime(), runtime.destination, sync).examine(mend=mend)
 
     def _rows(self, mend: bool) -> list[Problem]:
         """Return what is wrong with the stored data; only what a server's searches read is rebuilt, with `mend`."""

@@ -25,7 +25,7 @@ from commonplace.memory.view import Memory
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import is_remote
 from commonplace.retention import DAY_S, MIN_TRUST_TO_PROMOTE, NEXT_TIER
-from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen, wishes_of
+from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen, defaults_of
 from commonplace.search.result import Receipt, SearchResult
 from commonplace.settings import Settings
 from commonplace.settings.paths import LOGS
@@ -257,7 +257,7 @@ class Engine:
         """
         validate.boolean("force", force)
         inputs, runtime = list(validate.series("items", items)), self._runtime
-        runtime.before()
+        runtime.before_call()
         in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in inputs]
         if any(in_process):
             if not all(in_process):
@@ -269,9 +269,9 @@ class Engine:
         if wait and len(inputs) > 1:  # one alone was embedded as it was stored
             runtime.backlog.drain(runtime.progress)
         if len(inputs) > PROJECTED_AT_ONCE:
-            runtime.maintenance.project()
+            runtime.maintenance.update_index()
             runtime.tokens.release()
-        runtime.after()
+        runtime.after_write()
         return memories
 
     def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory:  # noqa: A002
@@ -283,11 +283,11 @@ class Engine:
         """
         if touch and as_of is None:
             return self.touch(id)
-        self._runtime.before()
-        stored = self._runtime.known(id, as_of)
+        self._runtime.before_call()
+        stored = self._runtime.get(id, as_of)
         if touch is None and as_of is None:
             self._runtime.count_uses([id])
-        return self._runtime.seen(stored)
+        return self._runtime.view(stored)
 
     def resolve_id(self, abbreviation: str) -> str:
         """Return the id of the memory that begins with these characters, as git does.
@@ -304,7 +304,7 @@ class Engine:
         store, namespace = self._runtime.store, self.namespace
         if len(abbreviation) < MIN_ABBREVIATION or store.memory(namespace, abbreviation) is not None:
             return abbreviation
-        self._runtime.before()
+        self._runtime.before_call()
         if any(store.owner_numbers(namespace, kind, [abbreviation]) for kind in KINDS):
             # It is the full id of something else, and must not be taken for the beginning of a memory's id.
             return abbreviation
@@ -322,8 +322,8 @@ class Engine:
         validate.reject_invalid_id(id)
         stored_versions = self._runtime.store.versions(self.namespace, id)
         if not stored_versions:
-            raise self._runtime.absent(id)
-        return [self._runtime.seen(stored) for stored in stored_versions]
+            raise self._runtime.not_found(id)
+        return [self._runtime.view(stored) for stored in stored_versions]
 
     def update(  # noqa: PLR0913 - the options of a facade
         self,
@@ -365,7 +365,7 @@ class Engine:
         runtime = self._runtime
         with runtime.writing(id):
             if runtime.has_ultra and runtime.ultra.find(id) is not None:
-                return runtime.keep_risen(runtime.ultra.service.touch(id, reinforce=reinforce))
+                return runtime.store_if_risen(runtime.ultra.service.touch(id, reinforce=reinforce))
             return runtime.memory.touch(id, reinforce=reinforce)
 
     def review(self, id: str) -> Memory:  # noqa: A002
@@ -439,7 +439,7 @@ class Engine:
                 remedy="let a person confirm it with `update`",
             )
         if memory.tier == "ultra":
-            return self._runtime.keep_risen(replace(memory, tier=target_tier))  # type: ignore[arg-type] # one of them
+            return self._runtime.store_if_risen(replace(memory, tier=target_tier))  # type: ignore[arg-type] # one of them
         return self.update(id, tier=target_tier)
 
     def decay(self, tier: str = "short", threshold: float = 0.3) -> DecayReport:
@@ -461,7 +461,7 @@ class Engine:
 
     def memory_counts(self) -> MemoryCounts:
         """Count the memories of this namespace."""
-        self._runtime.before()
+        self._runtime.before_call()
         store, counted = self._runtime.store, self._runtime.store.count_tiers(self.namespace)
         live = {tier: sum(counted.get((tier, status), 0) for status in memory_api.LIVE) for tier in TIERS[1:]}
         archived = sum(count for (_, status), count in counted.items() if status == "archived")
@@ -514,7 +514,7 @@ class Engine:
         validate.int_in("depth", depth, 1, memory_api.MAX_DEPTH)
         validate.int_in("limit", limit, 1, memory_api.MAX_NEIGHBOURS)
         validate.reject_invalid_id(id)
-        self._runtime.before()
+        self._runtime.before_call()
         return memory_api.neighbourhood(self._runtime, id, depth, limit)
 
     def search(  # noqa: PLR0913 - the options of a facade
@@ -568,13 +568,13 @@ class Engine:
             also: one to four other phrasings; hits are ranked by the mean of all.
         """
         now = self._runtime.now()
-        wishes = wishes_of(agent, self.settings.agents)
-        wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
+        defaults = defaults_of(agent, self.settings.agents)
+        defaults = defaults.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
         filters = Filter(
             kinds=chosen("kinds", kinds),  # type: ignore[arg-type] # Request checks it
-            types=chosen("types", wishes.types),
-            phases=chosen("phases", wishes.phases),
-            tags=chosen("tags", wishes.tags),
+            types=chosen("types", defaults.types),
+            phases=chosen("phases", defaults.phases),
+            tags=chosen("tags", defaults.tags),
             paths=chosen("paths", paths),
             tiers=tuple(validate.one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
             sessions=chosen("sessions", sessions),
@@ -583,7 +583,7 @@ class Engine:
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
             valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
-        return search(self._runtime, query, wishes, filters, now, method, stage1_limit, per_owner, also, rerank)
+        return search(self._runtime, query, defaults, filters, now, method, stage1_limit, per_owner, also, rerank)
 
     def recall(  # noqa: PLR0913 - the options of a facade
         self,
@@ -711,8 +711,8 @@ class Engine:
                 remedy="describe the task in fewer words",
             )
         budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
-        wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
-        result = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).context(weak)
+        defaults = defaults_of(agent, self.settings.agents).under(min_score=min_score)
+        result = ContextApi(self, task, budget, defaults, limit, kinds, tags, min_trust).context(weak)
         if touch:
             self._runtime.count_uses(injected_hits(result.hits))
         return result
@@ -748,8 +748,8 @@ class Engine:
         validate.text("conversation", conversation)
         default_tokens = PROMPT_TOKENS if validate.text("prompt", prompt).strip() else START_TOKENS
         budget = min(default_tokens, self.settings.context.max_tokens) if max_tokens is None else max_tokens
-        task, wishes = prompt[:MAX_QUERY_CHARACTERS], wishes_of(agent, self.settings.agents)
-        result = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).injection(conversation)
+        task, defaults = prompt[:MAX_QUERY_CHARACTERS], defaults_of(agent, self.settings.agents)
+        result = ContextApi(self, task, budget, defaults, limit, kinds, tags, min_trust).injection(conversation)
         if touch:
             self._runtime.count_uses(injected_hits(result.hits))
         return result
@@ -773,12 +773,12 @@ class Engine:
         from commonplace.memory.injections import injections
 
         validate.int_in("limit", limit, 1, MAX_LIMIT)
-        self._runtime.before()
+        self._runtime.before_call()
         return injections(self._runtime.store, self.namespace, self._runtime.now())[:limit]
 
     def pages(self) -> list[str]:
         """Return the names of the Markdown pages: `MEMORY.md`, then the days, newest first."""
-        self._runtime.pick_up()
+        self._runtime.import_edits()
         return self._runtime.pages.names()
 
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
@@ -806,7 +806,7 @@ class Engine:
         validate.int_in("lines", lines, 1, memory_api.MAX_LINES)
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
-        self._runtime.pick_up()
+        self._runtime.import_edits()
         return memory_api.read(self._runtime, path, first, lines, touch=touch)
 
     def snippet(self, text: str, query: str, limit: int = 300) -> str:
@@ -899,7 +899,7 @@ class Engine:
     def embed_pending(self) -> int:
         """Embed what is stored without vectors; return how many passages still wait."""
         self._runtime.backlog.drain(self._runtime.progress)
-        self._runtime.after()
+        self._runtime.after_write()
         return self._runtime.store.count_pending()
 
     @made_once
@@ -994,7 +994,7 @@ class Engine:
 
         validate.reject_invalid_id(issue)
         options = RunOptions(dry_run=validate.boolean("dry_run", dry_run), rate_limit=self._rate(rate_limit))
-        self._runtime.before()
+        self._runtime.before_call()
         return process(self, issue, options)
 
     def undo_consolidation(self, id: str) -> Undone:  # noqa: A002 - the name of the field
@@ -1007,7 +1007,7 @@ class Engine:
         from commonplace.consolidation.undo import undo
 
         validate.short_text("id", id)
-        self._runtime.before()
+        self._runtime.before_call()
         return undo(self.consolidation_runtime(), id)
 
     def unmerge(self, id: str) -> Undone:  # noqa: A002 - the name of the field
@@ -1020,7 +1020,7 @@ class Engine:
         from commonplace.consolidation.undo import undo_merge
 
         validate.reject_invalid_id(id)
-        self._runtime.before()
+        self._runtime.before_call()
         return undo_merge(self.consolidation_runtime(), id)
 
     def consolidation_status(self, agent: str | None = None, *, rate_limit: int | None = None) -> ConsolidationStatus:
@@ -1042,7 +1042,7 @@ class Engine:
         from commonplace.consolidation.runner import KEPT, latest
 
         validate.int_in("limit", limit, 1, KEPT)
-        self._runtime.before()
+        self._runtime.before_call()
         return latest(self.consolidation_runtime(), limit)
 
     def consolidation_changes(self, run: str) -> Sequence[ConsolidationChange]:
@@ -1050,7 +1050,7 @@ class Engine:
         from commonplace.consolidation.runner import changes
 
         validate.short_text("run", run)
-        self._runtime.before()
+        self._runtime.before_call()
         return changes(self.consolidation_runtime(), run)
 
     def _rate(self, rate_limit: int | None) -> int:
@@ -1088,7 +1088,7 @@ class Engine:
         validate.reject_invalid_id(id)
         validate.one_of("verdict", verdict, VERDICTS)
         query_text = validate.label("query", query)
-        self._runtime.before()
+        self._runtime.before_call()
         with self._runtime.store.change_memories(self.namespace) as change:
             return mark(change, query_text, id, verdict, Doer(_person(), self._runtime.now()))
 
@@ -1185,7 +1185,7 @@ class Engine:
             UsageError: not exactly one of `id`, `tag`, `source`, `session`, `path`, `agent` is given, or one is empty.
         """
         selectors = {"id": id, "tag": tag, "source": source, "session": session, "path": path, "agent": agent}
-        return self._erasure_api.forget(self._erasure_api.wanted(selectors), dry_run=dry_run)
+        return self._erasure_api.forget(self._erasure_api.read_request(selectors), dry_run=dry_run)
 
     def forget_namespace(self, name: str, *, confirm: str, dry_run: bool = False) -> ForgetReceipt:
         """Delete a namespace with all it holds, and verify it.
@@ -1218,12 +1218,12 @@ class Engine:
         Args:
             older_than_days: 0–36,500; default: setting memory.gc_after, 30.
         """
-        from commonplace.erasure.select import Wanted
+        from commonplace.erasure.select import EraseRequest
 
         days = self.settings.memory.gc_after if older_than_days is None else older_than_days
         if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= MAX_DAYS:
             raise UsageError(f"older_than_days is {days!r}", remedy=f"give a number from 0 to {MAX_DAYS:,.0f}")
-        return self._erasure_api.forget(Wanted(archived_by=self._runtime.now() - days * DAY_S), dry_run=dry_run)
+        return self._erasure_api.forget(EraseRequest(archived_by=self._runtime.now() - days * DAY_S), dry_run=dry_run)
 
     def receipts(self) -> list[ForgetReceipt]:
         """Return the receipts of past deletions in this namespace, oldest first."""
@@ -1253,7 +1253,7 @@ class Engine:
         from commonplace.exchange.backup import back_up
 
         file = validate.path_value("target", target)
-        self._runtime.before()
+        self._runtime.before_call()
         now, progress = self._runtime.now(), self._runtime.progress
         return back_up(self._runtime.store, self.directory, file, now=now, progress=progress)
 
@@ -1281,7 +1281,7 @@ class Engine:
 
         owner_kinds = [validate.one_of("kinds", kind, EXPORTED) for kind in validate.labels("kinds", kinds or ())]
         output = target if callable(getattr(target, "write", None)) else validate.path_value("target", target)
-        self._runtime.before()
+        self._runtime.before_call()
         store, progress = self._runtime.store, self._runtime.progress
         return export(store, self.namespace, output, directory=self.directory, kinds=owner_kinds, progress=progress)  # type: ignore[arg-type] # a stream, or else a path
 
@@ -1328,7 +1328,7 @@ class Engine:
         from commonplace.exchange.import_ import ImportRuntime, import_items
 
         runtime = self._runtime
-        runtime.before()
+        runtime.before_call()
         destination, now = runtime.destination, runtime.now()
         into = ImportRuntime(
             runtime.store, self.namespace, destination, now, runtime.graph_on, runtime.feed, has_graph=has_graph
@@ -1337,8 +1337,8 @@ class Engine:
         if not dry_run:
             runtime.backlog.drain(runtime.progress)
             runtime.tokens.release()
-            runtime.maintenance.project()
-            runtime.after()
+            runtime.maintenance.update_index()
+            runtime.after_write()
         return report
 
     def move_memories(self, to: Engine) -> int:
@@ -1429,14 +1429,14 @@ class Engine:
             offset=validate.int_in("offset", offset, 0, MAX_OFFSET),
         )
         runtime = self._runtime
-        runtime.before()
+        runtime.before_call()
         # Memories of this process are merged in, so the pages before this one are read too.
         first = replace(page, offset=0, limit=page.offset + limit)
         ultra = runtime.ultra.all(first) if runtime.has_ultra else []
         if not ultra:
-            return [runtime.seen(stored) for stored in runtime.store.memories(self.namespace, page)]
+            return [runtime.view(stored) for stored in runtime.store.memories(self.namespace, page)]
         memories = sorted([*runtime.store.memories(self.namespace, first), *ultra], key=first.key)
-        return [runtime.seen(stored) for stored in memories[page.offset : first.limit]]
+        return [runtime.view(stored) for stored in memories[page.offset : first.limit]]
 
     def memory_facets(  # noqa: PLR0913 - the options of a facade
         self,
@@ -1457,7 +1457,7 @@ class Engine:
             statuses, since, until: as in `list`.
         """
         selection = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
-        self._runtime.before()
+        self._runtime.before_call()
         stores = [self._runtime.store, *([self._runtime.ultra.store] if self._runtime.has_ultra else [])]
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for store in stores:
@@ -1473,7 +1473,7 @@ class Engine:
             days: 1–3,650.
             past: begin when it was stored.
         """
-        record, policy = self._runtime.known(id).record, self._runtime.retention
+        record, policy = self._runtime.get(id).record, self._runtime.retention
         validate.int_in("days", days, 1, MAX_FADING_DAYS)
         times = [(record, record.last_used + day * DAY_S) for day in range(days + 1)]
         uses = record.uses or (record.last_used,)
@@ -1498,7 +1498,7 @@ class Engine:
             StoreError: the log cannot be read.
         """
         validate.int_in("limit", limit, 1, MAX_USES)
-        stored = self._runtime.known(id)
+        stored = self._runtime.get(id)
         return self._retrievals.uses(id, stored.record.uses)[:limit]
 
     def _selection(  # noqa: PLR0913, PLR0917 - the filters of a list

@@ -42,7 +42,7 @@ from commonplace.types.graph import Episode, GraphCounts
 
 if TYPE_CHECKING:
     # The Graphiti backend loads an HTTP client, and few stores migrate a graph.
-    from commonplace.graph.graphiti.backend import Backend, Left
+    from commonplace.graph.graphiti.backend import Backend, Removal
     from commonplace.graph.graphiti.document import Migration
     from commonplace.settings.schema import GraphSettings
     from commonplace.store.store import Store
@@ -555,7 +555,7 @@ class Graph:
         """Send queued episodes to the external backend (setting graph.backend)."""
         if self._backend is None:
             return Delivery("local")
-        self._runtime.before()
+        self._runtime.before_call()
         return self._backend.deliver(is_asked=True)
 
     def close(self) -> None:
@@ -564,14 +564,14 @@ class Graph:
             self._backend.close()
 
     def _before(self) -> None:
-        self._runtime.before()
+        self._runtime.before_call()
         if self._backend is not None and not self._store.is_read_only:  # what was sent is noted in the store
             self._backend.deliver()
 
     def _after(self) -> None:
         """Embed what was added at once, since it is likely to be asked for next, unless much more is pending."""
         self._runtime.backlog.catch_up()
-        self._runtime.after()
+        self._runtime.after_write()
 
     def _delivered(self, added: views.Addition) -> views.Addition:
         """Send what was added here to Graphiti, if it is the backend; what cannot be sent waits in a queue."""
@@ -604,7 +604,7 @@ class Graph:
 
         return StaticReranker(self._runtime.tokens).scores
 
-    def _reader(self, scope: views.Wanted) -> GraphReader:
+    def _reader(self, scope: views.QueryFilters) -> GraphReader:
         runtime = self._runtime.graph_runtime(False)
         inputs = runtime, self._search_graph, self._memory_text, scope, self._successors
         if self._backend is None:
@@ -634,9 +634,9 @@ class Graph:
         include_past: bool = False,
         groups: Sequence[str] = (),
         types: Sequence[str] = (),
-    ) -> views.Wanted:
+    ) -> views.QueryFilters:
         now = self._runtime.now()
-        return views.Wanted(
+        return views.QueryFilters(
             now,
             None if as_of is None else moment_in_words("as_of", as_of, now),
             None if valid_at is None else moment_in_words("valid_at", valid_at, now),
@@ -645,7 +645,7 @@ class Graph:
             tuple(types),
         )
 
-    def _near(self, centre: str | None, scope: views.Wanted) -> GraphReader:
+    def _near(self, centre: str | None, scope: views.QueryFilters) -> GraphReader:
         """Run `_before`, and return a reader that ranks results near an entity first; None or "" for no centre."""
         self._before()
         if not centre:
@@ -707,23 +707,23 @@ def _query(query: object) -> str:
     return query
 
 
-def leave_graphiti(store: Store, settings: GraphSettings, namespace: str, known: Set[str], is_rehearsal: bool) -> Left:
-    """Delete a namespace of the store, and what has these ids, from Graphiti; a rehearsal only reports the groups."""
+def leave_graphiti(store: Store, settings: GraphSettings, namespace: str, sent_ids: Set[str], dry_run: bool) -> Removal:
+    """Delete a namespace of the store, and what has these ids, from Graphiti; a dry run only reports the groups."""
     from commonplace.graph.graphiti import backend
     from commonplace.graph.graphiti.client import group_of
 
     outbox = Outbox(store, namespace, time.time)
     groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
-    if is_rehearsal:
+    if dry_run:
         names = backend.named_groups(groups)
-        return backend.Left(outside=(f"data of this namespace sent to Graphiti, in {names}: deletion is queued",))
+        return backend.Removal(outside=(f"data of this namespace sent to Graphiti, in {names}: deletion is queued",))
     try:
         session = backend.session_of(settings, os.environ, time.monotonic, namespace)
     except UsageError as error:
-        return backend.Left(outside=(backend.unreached(groups, str(error)),))
-    unsent = {errand.id for errand in outbox.errands() if errand.what != "delete" and errand.sent_at is None}
+        return backend.Removal(outside=(backend.unreached(groups, str(error)),))
+    unsent = {item.id for item in outbox.items() if item.what != "delete" and item.sent_at is None}
     with closing(session) as tools:
-        return backend.leave(tools, store.graph(namespace), groups, known - unsent)
+        return backend.leave(tools, store.graph(namespace), groups, sent_ids - unsent)
 
 
 def _notices(delivery: Delivery) -> tuple[str, ...]:
@@ -762,6 +762,6 @@ def _content(content: object, max_bytes: int, *, is_json: bool) -> tuple[str, tu
                 raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
             notices.append(f"what was recalled from memory was skipped: {len(unfenced.recalled)}")
         text = cleaner.text(unfenced.text)
-    if kinds := cleaner.taken():
+    if kinds := cleaner.take_kinds():
         notices.append(f"what looks like a secret was replaced: {', '.join(dict.fromkeys(kinds))}")
     return text, tuple(notices)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from commonplace.dataclasses import replace
 from commonplace.dates.time import iso
-from commonplace.engine.runtime import Service
+from commonplace.engine.runtime import EngineApi
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
 from commonplace.locks import FileLock
@@ -56,7 +56,7 @@ def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple
         )
 
 
-class IndexApi(Service):
+class IndexApi(EngineApi):
     """Brings files and documents into the store. Safe for threads."""
 
     def index(self, root: Path, globs: tuple[str, ...], *, force: bool, keep_most: bool) -> IndexReport:
@@ -72,7 +72,7 @@ class IndexApi(Service):
         inputs = series("documents", documents)
         report = index_documents(self._runtime.destination(), inputs, progress=self._runtime.progress)
         self._runtime.tokens.release()
-        return replace(report, notices=self._runtime.maintenance.project())
+        return replace(report, notices=self._runtime.maintenance.update_index())
 
     def _selection(self, root: Path, globs: tuple[str, ...]) -> Selection:
         from commonplace.ingest.discover import Selection
@@ -82,12 +82,12 @@ class IndexApi(Service):
         return Selection(self._runtime.project, root, include, index_settings.max_file_bytes, excluded)
 
     def _index(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
-        worker, local_run = self._runtime.worker, partial(self.index_here, selection, progress, **options)
+        worker, local_run = self._runtime.worker, partial(self.index_in_process, selection, progress, **options)
         if worker is None:
             return local_run()
         return replace(worker, progress=progress).run("index", local_run, selection=selection, **options)
 
-    def index_here(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
+    def index_in_process(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
         from commonplace.ingest.artifacts import index_root
 
         runtime, maintenance, root = self._runtime, self._runtime.maintenance, selection.root
@@ -95,7 +95,7 @@ class IndexApi(Service):
             report = index_root(runtime.destination(), selection, progress=progress, stored=stored, **options)
         maintenance.keep_left_out(root, report, runtime.now())
         runtime.tokens.release()  # or a server keeps memory that only the embedding of many texts needs
-        notices = maintenance.project()
+        notices = maintenance.update_index()
         if report.removed and not report.added + report.changed + report.unchanged:
             notice = f"no file of {root} was chosen, and the {report.removed} that were indexed are gone"
             notices = (notice, *notices)
@@ -115,11 +115,11 @@ class IndexApi(Service):
             raise StoreBusyError(f"{selection.root} is watched already", remedy="stop that first")
         alarm = Alarm(selection.root, selection.excluded)
 
-        def progress(stage: str, done: int, total: int) -> None:
+        def progress(stage: str, completed: int, total: int) -> None:
             if alarm.is_stopped:
                 raise Stopped
             if self._runtime.progress is not None:
-                self._runtime.progress(stage, done, total)
+                self._runtime.progress(stage, completed, total)
 
         def index(is_first: bool) -> IndexReport:
             # Nobody is watching: a directory that is briefly not mounted must not empty the store.

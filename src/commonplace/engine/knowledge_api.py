@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.dataclasses import replace
 from commonplace.engine.open import open_engine
-from commonplace.engine.runtime import Runtime, Service
-from commonplace.engine.upgrade import why_absent
+from commonplace.engine.runtime import EngineApi, Runtime
+from commonplace.engine.upgrade import embedder_error
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.knowledge.config import Embedder as AnyEmbedder
 from commonplace.knowledge.config import KnowledgeRuntime, MemoryConfig, Reranker, Vectors
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
 
 
-class KnowledgeApi(Service):
+class KnowledgeApi(EngineApi):
     """Builds knowledge services, and keeps the stores that they open. Safe for threads."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -70,12 +70,12 @@ class KnowledgeApi(Service):
         def after(count: int) -> None:
             if count:
                 runtime.tokens.release()
-                runtime.maintenance.project()
+                runtime.maintenance.update_index()
 
         runtime_here = KnowledgeRuntime(
             store=runtime.store,
             namespace=runtime.namespace,
-            place=str(runtime.directory),
+            store_path=str(runtime.directory),
             stored_embedder=lambda: str(runtime.embedder.stamp.of("knowledge")),
             destination=runtime.destination,
             search=runtime.search,
@@ -93,7 +93,7 @@ class KnowledgeApi(Service):
         return replace(
             runtime_here,
             store=store,
-            place="",
+            store_path="",
             stored_embedder=lambda: str(embedder.stamp.of("knowledge")),
             destination=lambda: replace(runtime.destination(), after_batch=lambda: None, **replacements),
             search=runtime.searcher_over(store).search,
@@ -111,7 +111,7 @@ class KnowledgeApi(Service):
             except CommonplaceError as failure:
                 why_not = str(failure)
         elif config.vector_enabled and embedder is None:
-            error = why_absent(engine_embedder, self._settings.models)
+            error = embedder_error(engine_embedder, self._settings.models)
             why_not = "" if error is None else str(error)
         is_wanted = config.vector_enabled and not why_not and embedder is not None
         is_other = is_wanted and getattr(embedder, "stamp", None) != self._runtime.embedder.stamp.of("knowledge")

@@ -87,7 +87,7 @@ class IndexMaintenance:
         self._directory, self._namespace = runtime.directory, runtime.namespace
         self._ahead = threading.Lock()
 
-    def project(self) -> tuple[str, ...]:
+    def update_index(self) -> tuple[str, ...]:
         """Bring the index up to date, waiting for another process that writes it; return notices."""
         if self._store.is_on_server:
             return ()
@@ -95,7 +95,7 @@ class IndexMaintenance:
         clear_cache()
         return () if report else ("another process is writing the index; what was stored is found all the same",)
 
-    def keep_up(self) -> None:
+    def update_during_writes(self) -> None:
         """Update the index now and then during a long write, so that other processes have little to score directly.
 
         The larger the index, the more may be pending, since the cost of an update grows with its size. A first build is
@@ -108,7 +108,7 @@ class IndexMaintenance:
         if generation.documents and pending > max(PENDING_LIMIT, generation.documents // 8):
             self._bring_up_to_date(pending, 0.0, None)
 
-    def held(self, generation: Generation) -> int:
+    def indexed_change(self, generation: Generation) -> int:
         """Return the last change of the namespace that a generation covers; on a server it covers all."""
         return UPTO_DATE if self._store.is_on_server else generation.head(self._namespace).change
 
@@ -117,7 +117,7 @@ class IndexMaintenance:
 
         It reads nothing from the store beyond what a snapshot of the namespace holds.
         """
-        pending = max(self._store.pending(self._namespace, self.held(generation)))
+        pending = max(self._store.pending(self._namespace, self.indexed_change(generation)))
         if self._fault(generation) or pending > PENDING_LIMIT:
             return False
         worker = self._runtime.worker
@@ -213,7 +213,7 @@ class IndexMaintenance:
                 else:
                     change.drop(Note, kind=LEFT_OUT, id=name)
 
-    def incomplete(self) -> tuple[str, ...]:
+    def incomplete_notices(self) -> tuple[str, ...]:
         """Return a notice for each indexing run that is under way or was interrupted, with how much of it can be found.
 
         Roots that no longer exist are left out: no run can continue there.
@@ -234,8 +234,8 @@ class IndexMaintenance:
 
     def _named(self, root: Path) -> str:
         """Return a root's name in a note: inside a project it is relative, so that the project can be moved."""
-        project = project_of(self._directory)
-        return str(root.relative_to(project) if project and root.is_relative_to(project) else root)
+        update_index = project_of(self._directory)
+        return str(root.relative_to(update_index) if update_index and root.is_relative_to(update_index) else root)
 
     def _root(self, note: Note) -> Path:
         return (project_of(self._directory) or Path()) / note.id
@@ -289,7 +289,7 @@ class IndexMaintenance:
                 index_bytes=size(self._directory / INDEX),
                 upgrade=store.reembedding(),
                 unembedded=store.count_pending(),
-                notices=self.incomplete(),
+                notices=self.incomplete_notices(),
                 left_out=tuple(left_out),
             )
 

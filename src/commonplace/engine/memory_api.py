@@ -110,7 +110,7 @@ def neighbourhood(runtime: Runtime, id_: str, depth: int, limit: int) -> Neighbo
 
     reached = live([id_])
     if not reached:
-        raise runtime.absent(id_)
+        raise runtime.not_found(id_)
     links: dict[tuple[str, str, str], Link] = {}
     frontier = [id_]
     for _ in range(depth):
@@ -131,7 +131,7 @@ def neighbourhood(runtime: Runtime, id_: str, depth: int, limit: int) -> Neighbo
             frontier += new_ids
     inner_links = [link for link in links.values() if link.source in reached and link.target in reached]
     inner_links.sort(key=lambda link: (-link.strength, link.source, link.target, link.type))
-    return Neighbourhood(tuple(map(runtime.seen, reached.values())), tuple(inner_links))
+    return Neighbourhood(tuple(map(runtime.view, reached.values())), tuple(inner_links))
 
 
 def read(runtime: Runtime, path: str, first: int, lines: int, *, touch: bool) -> Excerpt:

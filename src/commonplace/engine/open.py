@@ -106,7 +106,7 @@ def open_engine(
     return Engine(runtime)
 
 
-def make_anew(directory: Path) -> bool:
+def recreate_lost_store(directory: Path) -> bool:
     """Create an empty store where one has lost its database; return whether it had.
 
     Raises:
@@ -120,7 +120,7 @@ def make_anew(directory: Path) -> bool:
     return True
 
 
-def make_on_server(address: paths.Address, grant_to: str, partitions: int) -> bool:
+def make_on_server(address: paths.StoreAddress, grant_to: str, partitions: int) -> bool:
     """Create a store on a server unless it exists, and grant a role its use; return whether it was created."""
     return Store.make_on_server(address, address.password, grant_to=grant_to, partitions=partitions)
 
@@ -143,10 +143,10 @@ def hidden_memories(settings: Settings) -> tuple[str, ...]:
         return tuple(memory.content for memory in engine.list(statuses=(), limit=MAX_HIDDEN))
 
 
-def move_hidden_memories(to: Engine, settings: Settings, progress: Progress | None) -> int:
+def move_hidden_memories(target: Engine, settings: Settings, progress: Progress | None) -> int:
     """Move the memories of the user store to an engine's; return how many were moved."""
     with open_engine(paths.user_store(), settings.store.namespace, None, settings=settings, progress=progress) as home:
-        return home.move_memories(to)
+        return home.move_memories(target)
 
 
 def check_namespace(namespace: str) -> None:

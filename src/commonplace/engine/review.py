@@ -87,7 +87,7 @@ def questions(engine: Engine) -> Iterator[Question]:
     for older, newer, is_sure, disputes in overtaken(runtime.store, engine.namespace):
         if is_sure or disputes:
             continue  # disputes are questions themselves
-        sides = tuple(_memory_side(runtime.seen(memory)) for memory in (older, newer))
+        sides = tuple(_memory_side(runtime.view(memory)) for memory in (older, newer))
         ids, question = (older.owner.id, newer.owner.id), "Does the newer one take the place of the older one?"
         command = f"commonplace memory link {quote(ids[1])} {quote(ids[0])} --type {SUPERSEDES}"
         yield Question(":".join(ids), "overtaken", question, sides, ANSWERS["overtaken"], command, sides[1].at)
@@ -141,36 +141,36 @@ def _memory_side(memory: Memory) -> Side:
     return Side(memory.id, memory.content, source, memory.at or memory.created_at, memory.trust)
 
 
-def answer(engine: Engine, id_: str, given: str, *, reason: str, text: str, by_agent: bool) -> dict[str, Any]:
+def answer(engine: Engine, id_: str, choice: str, *, reason: str, text: str, by_agent: bool) -> dict[str, Any]:
     """Apply an answer to a question; return what was done."""
     question = next((waiting for waiting in questions(engine) if waiting.id == id_), None)
     if question is None:
         raise NotFoundError(f"no question {id_!r:.80} waits", remedy="see `commonplace review`")
     sides = {side.id: index for index, side in enumerate(question.sides) if side.id}
-    if given not in question.answers and given not in sides:
-        problem = f"{given!r:.40} is no answer to it" if given else "it needs an answer"
+    if choice not in question.answers and choice not in sides:
+        problem = f"{choice!r:.40} is no answer to it" if choice else "it needs an answer"
         raise UsageError(problem, remedy=f"give {', '.join(question.answers)}, or a side's id")
     if by_agent:
         refuse_agent(side.trust for side in question.sides)
     reason = reason or ("an agent decided" if by_agent else "a person decided")
-    position = sides[given] if given in sides else {"left": 0, "right": 1}.get(given)
+    position = sides[choice] if choice in sides else {"left": 0, "right": 1}.get(choice)
     if question.kind in ("contradiction", "ending"):
-        _settle(engine, question, given, position, reason, text)
+        _settle(engine, question, choice, position, reason, text)
     elif question.kind == "overtaken":
         ids = [side.id for side in question.sides[::-1]]
-        _supersede(engine, ids, {ids[position == 0]}, given, text, reason)
-    elif given == "accept":
+        _supersede(engine, ids, {ids[position == 0]}, choice, text, reason)
+    elif choice == "accept":
         engine.process_issue(id_)
     else:
-        if position is not None or given == "edit":
+        if position is not None or choice == "edit":
             kept_id = question.sides[position or 0].id
-            if given == "edit":
+            if choice == "edit":
                 engine.update(kept_id, _written(text))
             for side in question.sides:
                 if side.id != kept_id:
                     engine.archive(side.id)
         engine.ledger.close(id_, reason)
-    return {"id": id_, "kind": question.kind, "answer": given, "reason": reason}
+    return {"id": id_, "kind": question.kind, "answer": choice, "reason": reason}
 
 
 def refuse_agent(trusts: Iterable[float]) -> None:

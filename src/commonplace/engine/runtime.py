@@ -19,7 +19,7 @@ from commonplace.ingest.embeddings import EmbeddingBacklog
 from commonplace.journal.sync import JournalRuntime, JournalSync
 from commonplace.memory.usage import Use, UseCounter, write_uses
 from commonplace.memory.validate import reject_invalid_id
-from commonplace.memory.view import Memory, seen
+from commonplace.memory.view import Memory, memory_view
 from commonplace.models.cache import Bounds
 from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder, Generator, Reranker
@@ -137,7 +137,7 @@ class Runtime:
             if "rule" in self.__dict__:
                 self.rule.close()
             if self.keeps_journal:
-                self.journal.settle()
+                self.journal.flush()
         if self.shares is None:
             self.index.close()
             self.store.close()
@@ -173,7 +173,7 @@ class Runtime:
             try:
                 with (
                     self.index.reading() as generation,
-                    self.store.snapshot(self.namespace, maintenance.held(generation), INDEXING),
+                    self.store.snapshot(self.namespace, maintenance.indexed_change(generation), INDEXING),
                 ):
                     if freshened is not None or maintenance.is_fresh(generation):
                         notices, is_degraded = freshened or ((), False)
@@ -188,9 +188,9 @@ class Runtime:
             self.follow()
             freshened = maintenance.freshen()  # outside of the snapshot, which would not see what it writes
 
-    def unindexed(self, wanted: Filter) -> tuple[str, ...]:
+    def unindexed(self, filters: Filter) -> tuple[str, ...]:
         """Return a notice about files that are not indexed yet, if a search includes files."""
-        return self.maintenance.incomplete() if "artifact" in kinds_of(wanted) else ()
+        return self.maintenance.incomplete_notices() if "artifact" in kinds_of(filters) else ()
 
     def generator(self, name: str) -> Generator:
         """Return the language model with a name, which is opened once: it keeps what it learned about its server.
@@ -233,17 +233,17 @@ class Runtime:
         """
         return round(seconds("the clock's time", self.clock()), 6)
 
-    def before(self) -> None:
+    def before_call(self) -> None:
         """Write counted uses and import edits of Markdown pages, before a call."""
         self.uses.write()
-        self.pick_up()
+        self.import_edits()
 
-    def pick_up(self) -> None:
+    def import_edits(self) -> None:
         """Import edits of Markdown pages."""
         if self.keeps_journal:
-            self.journal.pick_up()
+            self.journal.import_edits()
 
-    def after(self) -> None:
+    def after_write(self) -> None:
         """Start the background work after a write: pending vectors and Markdown pages."""
         if self.backlog.may_wait or any(is_slow(model) or is_broken(model) for model in by_space(self.embedder)):
             self.backlog.start()
@@ -251,16 +251,16 @@ class Runtime:
         if self.is_judging and (self.store.is_on_server or not self.rule.catch_up(JUDGED_AT_ONCE)):
             self.backlog.start(is_due=True)
         if self.keeps_journal:
-            self.journal.written()
+            self.journal.count_write()
 
     @contextmanager
     def writing(self, *ids: str) -> Iterator[None]:
-        """Validate ids, and run `before` and, unless the block fails, `after`."""
+        """Validate ids, and run `before_call` and, unless the block fails, `after_write`."""
         for id_ in ids:
             reject_invalid_id(id_)
-        self.before()
+        self.before_call()
         yield
-        self.after()
+        self.after_write()
 
     @made_once
     def journal(self) -> JournalSync:
@@ -284,21 +284,21 @@ class Runtime:
 
     def _write_uses(self, uses: Sequence[Use]) -> None:
         if write_uses(self.store, self.namespace, self.retention, uses) and self.keeps_journal:
-            self.journal.written()
+            self.journal.count_write()
         if self.has_ultra:
             write_uses(self.ultra.store, self.namespace, self.retention, uses)
             for memory in map(self.ultra.find, dict.fromkeys(use.id for use in uses)):
                 if memory is not None:
-                    self.keep_risen(self.seen(memory))
+                    self.store_if_risen(self.view(memory))
 
-    def keep_risen(self, memory: Memory) -> Memory:
+    def store_if_risen(self, memory: Memory) -> Memory:
         """Move a memory of this process to the store if its tier has risen above `ultra`; return it."""
         if memory.tier == "ultra":
             return memory
         names = ("content", "tier", "tags", "source", "at", "metadata", "category", "id", "entities", "origin", "trust")
-        self.before()
+        self.before_call()
         stored = self.memory.remember([{name: getattr(memory, name) for name in names}])[0]
-        self.after()
+        self.after_write()
         self.ultra.erase([memory.id])
         return stored
 
@@ -311,7 +311,7 @@ class Runtime:
         created = (version for version in self.store.versions(self.namespace, id_) if version.created_at <= as_of)
         return next((version for version in created if version.expired_at is None or as_of < version.expired_at), None)
 
-    def known(self, id_: str, as_of: Moment | None = None) -> StoredMemory:
+    def get(self, id_: str, as_of: Moment | None = None) -> StoredMemory:
         """Return the latest version of a memory, or the one that was known at a time.
 
         Raises:
@@ -321,10 +321,10 @@ class Runtime:
         moment = None if as_of is None else moment_in_words("as_of", as_of, self.now())
         stored = self.find(id_, moment)
         if stored is None:
-            raise self.absent(id_, moment)
+            raise self.not_found(id_, moment)
         return stored
 
-    def absent(self, id_: str, at: float | None = None) -> NotFoundError:
+    def not_found(self, id_: str, at: float | None = None) -> NotFoundError:
         """Return the error for a missing memory, or one that was not known at a time."""
         label = f"{id_!r:.80}"
         message = f"there is no memory {label}" if at is None else f"memory {label} was not known at {iso(int(at))}"
@@ -336,8 +336,8 @@ class Runtime:
 
         return PageReader(self.directory, self.namespace, self.store)
 
-    def seen(self, stored: StoredMemory) -> Memory:
-        return seen(stored, self.namespace, self.now(), self.retention)
+    def view(self, stored: StoredMemory) -> Memory:
+        return memory_view(stored, self.namespace, self.now(), self.retention)
 
     def forget_caches(self) -> None:
         """Drop cached queries, results and tokens."""
@@ -397,7 +397,7 @@ class Runtime:
 
     def _filled(self) -> None:
         """Update the index after passages got vectors; once all have theirs, judge memories in order of time."""
-        self.maintenance.keep_up()
+        self.maintenance.update_during_writes()
         if self.is_judging and not self.store.count_pending():
             self.rule.catch_up(is_stopped=self.backlog.stopped.is_set)
 
@@ -468,14 +468,14 @@ class Runtime:
             self.tokens.tokenize,
             self.namespace,
             limits,
-            after_batch=self.maintenance.keep_up,
+            after_batch=self.maintenance.update_during_writes,
             at=self.now(),
             renew=self.destination,
             later_above=EMBEDDED_AT_ONCE,
         )
 
 
-class Service:
+class EngineApi:
     """Base class of an engine's services, which work on the store of its runtime."""
 
     def __init__(self, runtime: Runtime) -> None:

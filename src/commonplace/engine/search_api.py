@@ -12,7 +12,7 @@ from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Runtime
 from commonplace.memory.validate import one_of
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
-from commonplace.search.request import MAX_LIMIT, Request, Wishes, phrasings
+from commonplace.search.request import MAX_LIMIT, Request, SearchDefaults, phrasings
 from commonplace.search.result import SearchResult, merged
 from commonplace.search.result import rerank as rerank_hits
 from commonplace.settings.schema import SearchSettings
@@ -26,8 +26,8 @@ FACTOR: Final = 3
 def search(  # noqa: PLR0913, PLR0917 - the options of a facade
     runtime: Runtime,
     query: str,
-    wishes: Wishes,
-    wanted: Filter,
+    defaults: SearchDefaults,
+    filters: Filter,
     now: float,
     method: Method | None,
     stage1_limit: int | None,
@@ -37,20 +37,20 @@ def search(  # noqa: PLR0913, PLR0917 - the options of a facade
 ) -> SearchResult:
     """Search the store and the memories of this process; settings fill in what is None."""
     settings = runtime.settings.search
-    if wishes.agent:
-        wishes = wishes.fitted(runtime.store.artifact_types(runtime.namespace))
-        types, tags, untagged = (tuple(names or ()) for names in (wishes.types, wishes.tags, wishes.untagged_types))
-        wanted = replace(wanted, types=types, tags=tags, untagged_types=untagged)
-    is_named = wanted.kinds or wishes.agent or wanted.types or wanted.paths
+    if defaults.agent:
+        defaults = defaults.fitted(runtime.store.artifact_types(runtime.namespace))
+        types, tags, untagged = (tuple(item or ()) for item in (defaults.types, defaults.tags, defaults.untagged_types))
+        filters = replace(filters, types=types, tags=tags, untagged_types=untagged)
+    is_named = filters.kinds or defaults.agent or filters.types or filters.paths
     if not is_named and runtime.settings.index.enabled == "off":
-        wanted = replace(wanted, kinds=("memory", "knowledge"))
-    floor = settings.min_score if wishes.min_score is None else wishes.min_score
+        filters = replace(filters, kinds=("memory", "knowledge"))
+    floor = settings.min_score if defaults.min_score is None else defaults.min_score
     request = Request(
         query=query,
         namespace=runtime.namespace,
-        limit=settings.limit if wishes.limit is None else wishes.limit,
+        limit=settings.limit if defaults.limit is None else defaults.limit,
         method=method or settings.method,  # type: ignore[arg-type] # Request checks it
-        wanted=wanted,
+        wanted=filters,
         min_score=FLOOR if floor is None else floor,
         first_floor=FIRST_FLOOR if floor is None else 0.0,
         stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
@@ -66,11 +66,11 @@ def search(  # noqa: PLR0913, PLR0917 - the options of a facade
     request = replace(request, also=(subject,) if subject else phrasings(query, also))
     mode_name = runtime.settings.models.reranker if rerank is None else rerank
     mode: RerankMode = one_of("rerank", mode_name, RERANK_MODES)  # type: ignore[assignment] # one of the modes
-    runtime.pick_up()
+    runtime.import_edits()
     # A language model re-ranks more hits than were requested.
     wider_request = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
     result = runtime.search(wider_request)
-    if runtime.has_ultra and wanted.as_of is None:  # memories of this process have no past
+    if runtime.has_ultra and filters.as_of is None:  # memories of this process have no past
         in_process = runtime.ultra.searcher.search(wider_request)
         if in_process.hits:
             hits = merged([result.hits, in_process.hits])
@@ -78,22 +78,22 @@ def search(  # noqa: PLR0913, PLR0917 - the options of a facade
     if mode != "none":
         name = f"{runtime.reranker_name} ({mode})"
         result = rerank_hits(result, request.limit, name, lambda: runtime.reranker(mode))
-    return _with_notices(runtime, result, wishes)
+    return _with_notices(runtime, result, defaults)
 
 
-def _with_notices(runtime: Runtime, result: SearchResult, wishes: Wishes) -> SearchResult:
+def _with_notices(runtime: Runtime, result: SearchResult, defaults: SearchDefaults) -> SearchResult:
     """Add notices that say why nothing was found, unless one already says that files are not indexed yet."""
     # A strategy's own filters are named below; here, only check whether there is any file at all.
-    filters = Filter(kinds=("artifact",)) if wishes.agent else result.wanted
+    filters = Filter(kinds=("artifact",)) if defaults.agent else result.wanted
     why_none: tuple[str, ...] = ()
     if not result.hits and not runtime.unindexed(filters):
         # Most searches find something, and need no comparison of misspelt names.
         from commonplace.search.explain import diagnose
 
         why_none = tuple(diagnose(runtime.store, replace(result, wanted=filters), runtime.has_ultra, runtime.is_served))
-    if not wishes.agent:
+    if not defaults.agent:
         return replace(result, notices=(*result.notices, *why_none))
-    notices = (*result.notices, *wishes.notices, *why_none)
-    if not result.hits and not why_none and wishes.limits:
-        notices = (*notices, f"agent {wishes.agent} finds only what is {wishes.limits}")
-    return replace(result, agent=wishes.agent, notices=notices)
+    notices = (*result.notices, *defaults.notices, *why_none)
+    if not result.hits and not why_none and defaults.limits:
+        notices = (*notices, f"agent {defaults.agent} finds only what is {defaults.limits}")
+    return replace(result, agent=defaults.agent, notices=notices)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.engine.runtime import Service
+from commonplace.engine.runtime import EngineApi
 from commonplace.erasure.receipt import Problem
 from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
 from commonplace.ingest.embeddings import reembed
@@ -44,7 +44,7 @@ class UpgradeReport:
     given_up: str = ""
 
 
-class EmbedderApi(Service):
+class EmbedderApi(EngineApi):
     """Changes the embedder of the store, and examines it. Safe for threads."""
 
     def upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> UpgradeReport:
@@ -60,7 +60,7 @@ class EmbedderApi(Service):
             else:
                 passages, resumed = self._embed_and_switch(target)
                 self._runtime.adopt(target)
-                self._runtime.maintenance.project()
+                self._runtime.maintenance.update_index()
         old, new = ("none yet" if stamp is None else stamp.described() for stamp in (stored_stamp, target.stamp))
         return UpgradeReport(old, new, passages, resumed, time.perf_counter() - started, abandoned)
 
@@ -68,7 +68,7 @@ class EmbedderApi(Service):
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
         findings = []
         for embedder in by_space(self._runtime.embedder):
-            error = why_absent(embedder, self._settings.models)
+            error = embedder_error(embedder, self._settings.models)
             if isinstance(embedder, minilm.MinilmEmbedder):
                 try:
                     minilm.verify(embedder.directory)
@@ -165,15 +165,15 @@ class EmbedderApi(Service):
             ) from error
 
 
-def why_absent(embedder: Embedder, settings: ModelSettings) -> CommonplaceError | None:
+def embedder_error(embedder: Embedder, settings: ModelSettings) -> CommonplaceError | None:
     """Return why an embedder cannot be used, as far as is known without calling it."""
     if isinstance(embedder, AbsentEmbedder):
         return embedder.error
     if is_remote(embedder.stamp.name):
-        from commonplace.models.providers import access, named
+        from commonplace.models.providers import access, parse_model_name
 
         try:
-            access(named(embedder.stamp.name).provider, settings=settings)
+            access(parse_model_name(embedder.stamp.name).provider, settings=settings)
         except CommonplaceError as error:
             return error
     return None

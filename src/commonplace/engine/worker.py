@@ -38,8 +38,8 @@ _T = TypeVar("_T")
 
 
 _TASKS: Final[Mapping[str, Callable[[Engine, Progress, Mapping[str, Any]], object]]] = {
-    "forget": lambda engine, _, arguments: engine._erasure_api.forget_here(**arguments),
-    "index": lambda engine, progress, arguments: engine._index_api.index_here(progress=progress, **arguments),
+    "forget": lambda engine, _, arguments: engine._erasure_api.erase(**arguments),
+    "index": lambda engine, progress, arguments: engine._index_api.index_in_process(progress=progress, **arguments),
     "project": lambda engine, progress, arguments: bring_up_to_date(
         engine._runtime.store, engine._runtime.index, progress=progress, **arguments
     ),
@@ -57,11 +57,11 @@ class Worker:
     settings: Settings
     progress: Progress | None = None
 
-    def run(self, task: str, here: Callable[[], _T], **arguments: object) -> _T:
+    def run(self, task: str, run_here: Callable[[], _T], **arguments: object) -> _T:
         """Return what a task returns, and raise what it raises.
 
         Args:
-            here: does the same in this process, if no other can be started, or one does not begin.
+            run_here: does the same in this process, if no other can be started, or one does not begin.
 
         Raises:
             StoreError: the process failed, or ended without a result.
@@ -69,7 +69,7 @@ class Worker:
         with ExitStack() as stack:
             answers = _answers_of_child(stack, (self.settings, task, arguments))
             if answers is None:
-                return here()
+                return run_here()
             silence = ""
             try:
                 for kind, *values in answers:

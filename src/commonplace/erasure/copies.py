@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from commonplace.dataclasses import asdict, dataclass, replace
-from commonplace.erasure.receipt import RECEIPT, UNPROVED, ForgetReceipt, Problem, receipt_of, values_of
+from commonplace.erasure.receipt import RECEIPT, UNVERIFIED, ForgetReceipt, Problem, receipt_of, values_of
 from commonplace.errors import StoreError
 from commonplace.files import open_file
 from commonplace.formats.vault import memory_id_of
@@ -31,7 +31,7 @@ from commonplace.store.store import Store
 from commonplace.types import Note, Progress
 
 if TYPE_CHECKING:
-    from commonplace.graph.graphiti.backend import Left
+    from commonplace.graph.graphiti.backend import Removal
     from commonplace.journal.sync import JournalSync
 
 LOCK: Final = "forgetting.lock"
@@ -45,7 +45,7 @@ FORGETTING: Final = "forgetting"
 LEFT_OF_DRAFT: Final = "left when a backup, restore or export was killed"
 FINISHES: Final = "; `commonplace doctor` finishes it"
 
-_INDEX_WAIT_S = 60.0
+_CLAIM_S = 60.0
 _HELD_WAIT_S = 1.0
 _HELD_STEP_S = 0.05
 
@@ -78,11 +78,11 @@ class ErasureRuntime:
     follow: Callable[[MemoryChange, Sequence[str]], None] | None = None
     graph: Callable[[], GraphRuntime] | None = None
     delete_outside: Callable[[MemoryChange, str, str], None] | None = None
-    leave: Callable[[str, Set[str], bool], Left] | None = None
+    leave: Callable[[str, Set[str], bool], Removal] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingRun:
     """An unfinished run. It has the id of its receipt.
 
     Attributes:
@@ -97,7 +97,7 @@ class Pending:
     is_namespace: bool = False
 
     @property
-    def space(self) -> str:
+    def note_namespace(self) -> str:
         """The namespace that stores its notes."""
         return WHOLE_STORE if self.is_namespace else self.namespace
 
@@ -105,13 +105,13 @@ class Pending:
         return Note(FORGETTING, self.id, self.at, json.dumps(asdict(self), sort_keys=True))
 
 
-def pending_runs(store: Store, namespace: str | None = None) -> list[Pending]:
+def pending_runs(store: Store, namespace: str | None = None) -> list[PendingRun]:
     """Return the unfinished runs of one namespace or of all, each once."""
-    return list({note.id: Pending(**values_of(note)) for note in store.notes(namespace, FORGETTING)}.values())
+    return list({note.id: PendingRun(**values_of(note)) for note in store.notes(namespace, FORGETTING)}.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Obstacle:
     """Something that cannot be done yet, and the reason.
 
     Attributes:
@@ -120,29 +120,29 @@ class Waiting:
     """
 
     files: str
-    why: str
+    reason: str
     remedy: str = "end that process, or wait for it"
 
     def __str__(self) -> str:
-        return f"{self.files}: {self.why}"
+        return f"{self.files}: {self.reason}"
 
 
 def remove_pages(
-    place: ErasureRuntime, pending: Pending, counts: dict[str, int], vault_paths: Sequence[str] = ()
-) -> list[Waiting]:
+    runtime: ErasureRuntime, pending: PendingRun, counts: dict[str, int], vault_paths: Sequence[str] = ()
+) -> list[Obstacle]:
     """Remove the Markdown of a run's memories, and add to `counts`; return what cannot be done yet.
 
     Args:
         vault_paths: the paths of their vault notes, as far as still known.
     """
-    waiting = list[Waiting]()
+    waiting = list[Obstacle]()
     with _deferred(waiting, "memory"):
-        if place.pages is not None and (pending.ids or pending.is_namespace):
-            counts["blocks"] = max(counts.get("blocks", 0), place.pages.forget(pending.namespace, pending.ids))
+        if runtime.pages is not None and (pending.ids or pending.is_namespace):
+            counts["blocks"] = max(counts.get("blocks", 0), runtime.pages.forget(pending.namespace, pending.ids))
             if pending.is_namespace:
-                counts["pages"] = max(counts.get("pages", 0), place.pages.drop_all(pending.namespace))
+                counts["pages"] = max(counts.get("pages", 0), runtime.pages.drop_all(pending.namespace))
     with _deferred(waiting, VAULT):
-        for note in vault_notes(place, pending.namespace, pending.ids, vault_paths):
+        for note in vault_notes(runtime, pending.namespace, pending.ids, vault_paths):
             try:
                 note.unlink(missing_ok=True)
             except OSError as error:
@@ -155,59 +155,59 @@ def remove_pages(
     return waiting
 
 
-def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
+def rewrite_files(runtime: ErasureRuntime, *, thorough: bool) -> list[Obstacle]:
     """Remove data erased from the store from index, database and drafts; return what cannot be done yet.
 
     Args:
         thorough: rewrite the whole database.
     """
-    waiting = list[Waiting]()
+    waiting = list[Obstacle]()
     with _deferred(waiting, INDEX):
-        if not place.store.is_on_server:
-            waiting += _purge_index(place)
+        if not runtime.store.is_on_server:
+            waiting += _purge_index(runtime)
     with _deferred(waiting, DATABASE):
-        if not place.store.compact(thorough=thorough):
-            waiting.append(Waiting(DATABASE, "another process still reads the state before"))
+        if not runtime.store.compact(thorough=thorough):
+            waiting.append(Obstacle(DATABASE, "another process still reads the state before"))
     with _deferred(waiting, DATABASE):
-        for draft in clear_drafts(place.directory):
+        for draft in clear_drafts(runtime.directory):
             if draft.state == "unreachable":
-                waiting.append(Waiting(draft.path, f"{LEFT_OF_DRAFT}; it {draft.why}", draft.remedy))
+                waiting.append(Obstacle(draft.path, f"{LEFT_OF_DRAFT}; it {draft.why}", draft.remedy))
     return waiting
 
 
 @contextmanager
-def _deferred(waiting: list[Waiting], files: str) -> Iterator[None]:
+def _deferred(waiting: list[Obstacle], files: str) -> Iterator[None]:
     """Append an error of the block to `waiting` instead of raising it, so that the other steps are done."""
     try:
         yield
     except StoreError as error:
-        waiting.append(Waiting(files, error.args[0], error.remedy or "see that it can be written"))
+        waiting.append(Obstacle(files, error.args[0], error.remedy or "see that it can be written"))
 
 
-def _purge_index(place: ErasureRuntime) -> list[Waiting]:
+def _purge_index(runtime: ErasureRuntime) -> list[Obstacle]:
     """Rewrite the index, and remove the older generations."""
-    other_writer = [Waiting(INDEX, "another process is writing it")]
-    if not bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress):
+    other_writer = [Obstacle(INDEX, "another process is writing it")]
+    if not bring_up_to_date(runtime.store, runtime.index, purge=True, timeout_s=_CLAIM_S, progress=runtime.progress):
         return other_writer
-    place.index.reader()  # closes an older generation in this process
-    if not place.index.claim(_INDEX_WAIT_S):
+    runtime.index.reader()  # closes an older generation in this process
+    if not runtime.index.claim(_CLAIM_S):
         return other_writer
     try:
         deadline = time.monotonic() + _HELD_WAIT_S
-        while (busy := place.index.remove_older()) and time.monotonic() < deadline:
+        while (busy := runtime.index.remove_older()) and time.monotonic() < deadline:
             time.sleep(_HELD_STEP_S)  # a search under way takes milliseconds
     finally:
-        place.index.release()
-    return [Waiting(f"{INDEX}/{name}", "somebody is searching in it") for name in busy]
+        runtime.index.release()
+    return [Obstacle(f"{INDEX}/{name}", "somebody is searching in it") for name in busy]
 
 
-def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
-    if not (place.directory / VAULT).is_dir():
+def vault_notes(runtime: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
+    if not (runtime.directory / VAULT).is_dir():
         return []
     # A memory of another namespace may have the same id if callers chose it.
-    other_namespaces = [name for name in place.store.namespaces() if name != namespace]
-    unique_ids = [id_ for id_ in ids if all(place.store.memory(name, id_) is None for name in other_namespaces)]
-    return notes_of(place.directory, unique_ids, paths)
+    other_namespaces = [name for name in runtime.store.namespaces() if name != namespace]
+    unique_ids = [id_ for id_ in ids if all(runtime.store.memory(name, id_) is None for name in other_namespaces)]
+    return notes_of(runtime.directory, unique_ids, paths)
 
 
 def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> list[Path]:
@@ -247,10 +247,10 @@ def memory_of_note(path: Path) -> str | None:
         return None
 
 
-def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
-    """Blank the log lines at the offsets that `places` yields for each log; return how many there are."""
+def blank_logs(runtime: ErasureRuntime, offsets_in: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
+    """Blank the log lines at the offsets that `offsets_in` yields for each log; return how many there are."""
     try:
-        return blank_lines(place.directory / LOGS, places, dry_run=dry_run)
+        return blank_lines(runtime.directory / LOGS, offsets_in, dry_run=dry_run)
     except OSError as error:
         raise StoreError(
             f"the log {error.filename} cannot be written: {error.strerror}", remedy="make it readable and writable"
@@ -263,8 +263,8 @@ def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
     return zip(accumulate(map(len, lines), initial=0), lines, strict=False)
 
 
-def settle(
-    place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]
+def store_receipt(
+    runtime: ErasureRuntime, receipt: ForgetReceipt, pending: PendingRun, waiting: Sequence[Obstacle]
 ) -> ForgetReceipt:
     """Store and return the receipt of a run. The run stays pending while something is waiting.
 
@@ -276,7 +276,7 @@ def settle(
         verified=bool(receipt.checked) and not receipt.found and not waiting,
     )
     try:
-        with place.store.change_memories(pending.space) as change:
+        with runtime.store.change_memories(pending.note_namespace) as change:
             change.put(receipt.note())
             if not waiting:
                 change.drop(Note, kind=FORGETTING, id=pending.id)
@@ -286,49 +286,49 @@ def settle(
     return receipt
 
 
-def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Problem]:
+def finish_runs(runtime: ErasureRuntime, *, mend: bool = True) -> list[Problem]:
     """Finish earlier runs, or without `mend` only report them; return [] if there are none."""
-    runs = pending_runs(place.store)
+    runs = pending_runs(runtime.store)
     if not runs:
         return []
-    if not mend or place.store.is_read_only:
+    if not mend or runtime.store.is_read_only:
         return [_problem(run, "", "run `commonplace doctor` where the store can be written") for run in runs]
-    lock = place.store.lock(place.directory / LOCK)
+    lock = runtime.store.lock(runtime.directory / LOCK)
     if not lock.acquire(0.0):
         problem = "another process is forgetting at this moment"
         return [Problem(FORGETTING, problem, "wait for it, then look again")]
     try:
-        return finish_held(place)
+        return finish_runs_locked(runtime)
     finally:
         lock.release()
 
 
-def finish_held(place: ErasureRuntime) -> list[Problem]:
+def finish_runs_locked(runtime: ErasureRuntime) -> list[Problem]:
     """Finish unfinished runs for a caller that holds the lock."""
-    store, problems, erased = place.store, [], list[tuple[Pending, ForgetReceipt, list[Waiting]]]()
+    store, problems, erased = runtime.store, [], list[tuple[PendingRun, ForgetReceipt, list[Obstacle]]]()
     for run in pending_runs(store):
-        [note] = store.notes(run.space, RECEIPT, run.id)
+        [note] = store.notes(run.note_namespace, RECEIPT, run.id)
         receipt = receipt_of(note)
         counts = dict(receipt.counts)
-        waiting = remove_pages(place, run, counts)
-        notices = receipt.notices if receipt.checked else tuple(dict.fromkeys((*receipt.notices, UNPROVED)))
+        waiting = remove_pages(runtime, run, counts)
+        notices = receipt.notices if receipt.checked else tuple(dict.fromkeys((*receipt.notices, UNVERIFIED)))
         erased.append((run, replace(receipt, counts=counts, notices=notices), waiting))
     # One pass over the files serves all runs: they all wait for the same files.
-    shared = rewrite_files(place, thorough=True) if erased else []
+    shared = rewrite_files(runtime, thorough=True) if erased else []
     for run, receipt, run_waiting in erased:
         waiting = [*run_waiting, *shared]
-        remaining = settle(place, receipt, run, waiting).waiting
+        remaining = store_receipt(runtime, receipt, run, waiting).waiting
         remedy = waiting[0].remedy if waiting else "see that there is room on the disk"
         if remaining:
             problems.append(_problem(run, remaining[0].removesuffix(FINISHES), remedy))
         else:
             problems.append(_problem(run, "", "finish it", mended=True))
     if erased:
-        place.forget_caches()
+        runtime.forget_caches()
     return problems
 
 
-def _problem(run: Pending, reason: str, remedy: str, *, mended: bool = False) -> Problem:
+def _problem(run: PendingRun, reason: str, remedy: str, *, mended: bool = False) -> Problem:
     subject = f"namespace {run.namespace!r}" if run.is_namespace else "what was forgotten"
     message = f"copies of {subject} are not all gone yet (receipt {run.id})"
     return Problem(FORGETTING, f"{message}: {reason}" if reason else message, remedy, mended)

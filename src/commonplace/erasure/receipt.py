@@ -18,15 +18,15 @@ from commonplace.types import Note
 
 RECEIPT = "receipt"
 """The kind of the notes that store receipts."""
-ELSEWHERE = "copies elsewhere: other machines, disk snapshots, output sent to clients and models"
+COPIES_ELSEWHERE = "copies elsewhere: other machines, disk snapshots, output sent to clients and models"
 """Entry of `outside` in every receipt: copies that no deletion can reach."""
-ON_SERVER = (
+COPIES_ON_SERVER = (
     "what the PostgreSQL server keeps: deleted rows until autovacuum, or a `VACUUM` by the tables' owner, has run; "
     "its write-ahead log, replicas and backups"
 )
 """Entry of `outside` in the receipts of a store on a server."""
-LEFT = "traces remain: review what was found, remove or edit those files, and delete again what a search still finds"
-UNPROVED = (
+TRACES = "traces remain: review what was found, remove or edit those files, and delete again what a search still finds"
+UNVERIFIED = (
     "the run was interrupted before it could scan the files; everything that could hold the content was rewritten"
 )
 

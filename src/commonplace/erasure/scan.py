@@ -190,25 +190,25 @@ class Patterns:
         """Return the kind of a pattern, such as `CONTENT`."""
         return self._kinds[pattern]
 
-    def only(self, wanted: Iterable[bytes]) -> Patterns:
-        return Patterns({pattern: self._kinds[pattern] for pattern in wanted})
+    def only(self, patterns: Iterable[bytes]) -> Patterns:
+        return Patterns({pattern: self._kinds[pattern] for pattern in patterns})
 
     def of_kinds(self, *kinds: str, shortest: int = MIN_LENGTH) -> Patterns:
         """Return the patterns of these kinds with at least `shortest` bytes."""
         return Patterns({key: kind for key, kind in self._kinds.items() if kind in kinds and len(key) >= shortest})
 
-    def places(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+    def matches(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield (offset, pattern) for every pattern in the data, in no order."""
         if not self._kinds:
             return
         for begin in range(min(8, max(0, len(data) - 7))):
             windows = np.frombuffer(data, "<u8", (len(data) - begin) // 8, begin)
             # First the windows whose slot is occupied, then those that really are an anchor.
-            places = np.flatnonzero(self._table[(windows * _MULTIPLIER) >> self._shift])
-            values = windows[places]
+            matches = np.flatnonzero(self._table[(windows * _MULTIPLIER) >> self._shift])
+            values = windows[matches]
             nearest = np.minimum(np.searchsorted(self._anchors, values), len(self._anchors) - 1)
             exact = self._anchors[nearest] == values
-            for position, anchor in zip(places[exact].tolist(), values[exact].tolist(), strict=True):
+            for position, anchor in zip(matches[exact].tolist(), values[exact].tolist(), strict=True):
                 middle = begin + 8 * position
                 for length in self._lengths[anchor]:
                     start = middle - _anchor(length)
@@ -218,10 +218,10 @@ class Patterns:
 
     def offsets(self, data: bytes) -> Iterator[int]:
         """Yield the offsets of patterns in the data, in no order."""
-        return (offset for offset, _ in self.places(data))
+        return (offset for offset, _ in self.matches(data))
 
-    def found(self, data: bytes) -> set[bytes]:
-        return {pattern for _, pattern in self.places(data)}
+    def find(self, data: bytes) -> set[bytes]:
+        return {pattern for _, pattern in self.matches(data)}
 
 
 def _anchor(length: int) -> int:
@@ -281,7 +281,7 @@ def scan(
                 size += len(block)
                 # Each window begins with the end of the last block, so that no pattern is cut in two.
                 window = tail + block
-                hits |= patterns.found(window)
+                hits |= patterns.find(window)
                 tail = window[-overlap:] if overlap else b""
         except FileNotFoundError:
             continue

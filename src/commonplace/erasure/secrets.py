@@ -25,19 +25,19 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.erasure.copies import (
     LOCK,
     ErasureRuntime,
-    Pending,
-    blank_where,
+    PendingRun,
+    blank_logs,
     lines_of,
     pending_runs,
     rewrite_files,
-    settle,
+    store_receipt,
 )
 from commonplace.erasure.receipt import RECEIPT, ForgetReceipt, Problem, receipt_of
 from commonplace.erasure.scan import Collector, Patterns, files_below
 from commonplace.erasure.verify import search
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
 from commonplace.exchange.backup import BACKUP
-from commonplace.exchange.items import ChangeItem, Item, Known, MemoryItem, OwnerItem, parts_of
+from commonplace.exchange.items import ChangeItem, Item, MemoryItem, NamespaceReader, OwnerItem, parts_of
 from commonplace.files import sync
 from commonplace.graph import redact
 from commonplace.graph.runtime import Texts
@@ -66,26 +66,26 @@ def known_secrets(kinds: Mapping[str, str]) -> Finder:
     return find
 
 
-nothing_known: Final = known_secrets({})
+find_nothing: Final = known_secrets({})
 
 
 @dataclass(slots=True)
-class Cleaner(redact.Cleaner):
+class Redactor(redact.Cleaner):
     """Cleans texts, also from secrets that were found elsewhere.
 
     Attributes:
-        known: finds secrets that were found elsewhere.
-        kept: secrets that are not replaced because they are part of a name.
+        finder: finds secrets that were found elsewhere.
+        skip: secrets that are not replaced because they are part of a name.
     """
 
-    known: Finder = nothing_known
-    kept: frozenset[str] = frozenset()
+    finder: Finder = find_nothing
+    skip: frozenset[str] = frozenset()
 
     def secrets(self, text: str) -> list[Secret]:
         chosen: list[Secret] = []
-        for secret in sorted([*find_secrets(text), *self.known(text)], key=lambda match: (match.start, -match.end)):
+        for secret in sorted([*find_secrets(text), *self.finder(text)], key=lambda match: (match.start, -match.end)):
             is_apart = secret.start >= (chosen[-1].end if chosen else 0)
-            if is_apart and text[secret.start : secret.end] not in self.kept:
+            if is_apart and text[secret.start : secret.end] not in self.skip:
                 chosen.append(secret)
         return chosen
 
@@ -93,10 +93,10 @@ class Cleaner(redact.Cleaner):
         return list(map(self.text, texts))
 
 
-def patterns_of(found: Iterable[str]) -> Patterns:
+def patterns_of(secrets: Iterable[str]) -> Patterns:
     """Return patterns that find secrets in files; secrets under eight bytes are too short."""
     collector = Collector()
-    for secret in found:
+    for secret in secrets:
         # Line by line: a page may indent them. The frame of a private key is no secret.
         lines = [line.strip() for line in secret.splitlines()]
         for line in [line for line in lines if is_disordered(line)] if len(lines) > 1 else lines:
@@ -110,14 +110,14 @@ class Holder:
     """Something that contains secrets.
 
     Attributes:
-        where: its description for people, without secrets.
+        label: its description for people, without secrets.
         kinds: the number of different secrets by kind.
         namespace: its namespace, if it is in the store.
         item: the item, if it can be rewritten.
         is_name: the secrets are part of its name, which only its owner can change.
     """
 
-    where: str
+    label: str
     kinds: Mapping[str, int]
     namespace: str = ""
     item: Item | None = None
@@ -125,45 +125,45 @@ class Holder:
 
 
 @dataclass(slots=True)
-class Found:
+class Findings:
     """The findings of a search so far.
 
     Attributes:
-        known: finds secrets that an earlier pass found.
+        finder: finds secrets that an earlier pass found.
         secrets: the kind of each secret outside names.
-        named: secrets in names.
+        in_names: secrets in names.
     """
 
-    known: Finder
+    finder: Finder
     holders: list[Holder] = field(default_factory=list)
     secrets: dict[str, str] = field(default_factory=dict)
-    named: set[str] = field(default_factory=set)
+    in_names: set[str] = field(default_factory=set)
 
-    def look(self, where: str, clean: Callable[[Cleaner], object], *, kept: Collection[str] = (), **about: Any) -> None:
+    def add(self, label: str, clean: Callable[[Redactor], object], *, skip: Collection[str] = (), **about: Any) -> None:
         """Apply a cleaner with `clean`; if it finds secrets, add them and a `Holder` with the fields `about`."""
-        cleaner = Cleaner(known=self.known, kept=frozenset(kept))
+        cleaner = Redactor(finder=self.finder, skip=frozenset(skip))
         clean(cleaner)
         if cleaner.kinds:
             counts = dict(sorted(Counter(cleaner.kinds.values()).items()))
-            holder = Holder(Cleaner(known=self.known).text(where), counts, **about)
+            holder = Holder(Redactor(finder=self.finder).text(label), counts, **about)
             self.holders.append(holder)
             if holder.is_name:
-                self.named |= cleaner.kinds.keys()
+                self.in_names |= cleaner.kinds.keys()
             else:
                 self.secrets |= cleaner.kinds
 
-    def look_at_names(self, where: str, names: Iterable[str]) -> None:
-        self.look(f"the name of {where}", partial(Cleaner.all_texts, texts=names), is_name=True)
+    def add_names(self, label: str, names: Iterable[str]) -> None:
+        self.add(f"the name of {label}", partial(Redactor.all_texts, texts=names), is_name=True)
 
-    def problems(self, *, mended: bool, but: Collection[str] = ()) -> Iterator[Problem]:
-        """Yield a problem per holder and kind; with `mended` as repaired, except names and the holders in `but`."""
+    def problems(self, *, mended: bool, unmended: Collection[str] = ()) -> Iterator[Problem]:
+        """Yield a problem per holder and kind; with `mended` as repaired, except names and holders in `unmended`."""
         for holder in self.holders:
-            is_mended = mended and not holder.is_name and holder.where not in but
+            is_mended = mended and not holder.is_name and holder.label not in unmended
             is_file = isinstance(holder.item, OwnerItem) and bool(holder.item.owner.path)
             remedy = _NAMED if holder.is_name else _MEND if not is_mended else _FILE if is_file else _CHANGE
             for kind, number in holder.kinds.items():
                 times = "a secret" if number == 1 else f"{number} secrets"
-                yield Problem(PART, f"{holder.where} holds {times} of the kind {kind}", remedy, is_mended)
+                yield Problem(PART, f"{holder.label} holds {times} of the kind {kind}", remedy, is_mended)
 
 
 PART: Final = "secrets"
@@ -180,7 +180,7 @@ _NO_FILE: Final = "it is no file of the store: remove it, or edit it"
 _NAMED: Final = "names are not replaced: delete it or rename it, and change the secret where it is used"
 
 
-def interrupted_run(store: Store) -> Pending | None:
+def interrupted_run(store: Store) -> PendingRun | None:
     """Return a run that ended before it had replaced what it found; None if there is none."""
     for run in pending_runs(store, WHOLE_STORE):
         receipts = store.notes(WHOLE_STORE, RECEIPT, run.id)
@@ -190,7 +190,7 @@ def interrupted_run(store: Store) -> Pending | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class SecretScan:
     """Searches all namespaces of a store, and the Markdown and logs below its directory.
 
     Attributes:
@@ -198,7 +198,7 @@ class Secrets:
         sync: synchronises the Markdown of a namespace with its memories, if it has any.
     """
 
-    place: ErasureRuntime
+    runtime: ErasureRuntime
     destination: Callable[[], Destination]
     sync: Callable[[str], None]
 
@@ -207,52 +207,52 @@ class Secrets:
 
         Data that cannot be read or repaired is a problem too, not an error.
         """
-        findings, place = Found(nothing_known), self.place
+        findings, runtime = Findings(find_nothing), self.runtime
         try:
-            if not mend or place.store.is_read_only:
+            if not mend or runtime.store.is_read_only:
                 return list(self._look().problems(mended=False))
-            with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
-                findings, interrupted = self._look(), interrupted_run(place.store)
+            with runtime.store.lock(runtime.directory / LOCK).hold(_LOCK_WAIT_S):
+                findings, interrupted = self._look(), interrupted_run(runtime.store)
                 if interrupted is None and all(holder.is_name for holder in findings.holders):
                     return list(findings.problems(mended=False))
-                if damage := place.store.check():
+                if damage := runtime.store.check():
                     damaged = f"nothing was replaced in a damaged store: {damage[0]}"
                     return [*findings.problems(mended=False), Problem(PART, damaged, "restore a backup")]
                 return self._mend(findings, interrupted)
         except CommonplaceError as error:
             return [*findings.problems(mended=False), Problem.of(PART, error)]
 
-    def _look(self, known: Finder = nothing_known) -> Found:
+    def _look(self, finder: Finder = find_nothing) -> Findings:
         """Return what contains secrets, including those recognised only elsewhere."""
-        findings, store = Found(known), self.place.store
+        findings, store = Findings(finder), self.runtime.store
         for namespace in store.namespaces():
-            findings.look_at_names(f"namespace {namespace!r}", (namespace,))
+            findings.add_names(f"namespace {namespace!r}", (namespace,))
             with store.snapshot():
                 for item in chain.from_iterable(part.items for part in parts_of(store, namespace)):
-                    where = f"{item.name} of namespace {namespace!r}"
-                    findings.look_at_names(where, item.names())
-                    findings.look(where, item.cleaned, namespace=namespace, item=item)
+                    label = f"{item.name} of namespace {namespace!r}"
+                    findings.add_names(label, item.names())
+                    findings.add(label, item.cleaned, namespace=namespace, item=item)
             for note in store.notes(namespace, RECEIPT):
-                findings.look(f"the receipt {note.id}", partial(Cleaner.record, record=note), namespace=namespace)
+                findings.add(f"the receipt {note.id}", partial(Redactor.record, record=note), namespace=namespace)
             for note in store.notes(namespace, BACKUP):
-                findings.look_at_names(f"a backup of namespace {namespace!r}", (note.id, note.body))
-        self._look_at_files(findings, findings.named)
-        return self._look(known_secrets(findings.secrets)) if findings.secrets and known is nothing_known else findings
+                findings.add_names(f"a backup of namespace {namespace!r}", (note.id, note.body))
+        self._look_at_files(findings, findings.in_names)
+        return self._look(known_secrets(findings.secrets)) if findings.secrets and finder is find_nothing else findings
 
-    def _look_at_files(self, findings: Found, kept: Collection[str]) -> None:
-        """Add the pages and logs that contain secrets other than `kept`, such as ids, which are names there too."""
-        directory = self.place.directory
+    def _look_at_files(self, findings: Findings, skip: Collection[str]) -> None:
+        """Add the pages and logs that contain secrets other than `skip`, such as ids, which are names there too."""
+        directory = self.runtime.directory
         for name in files_below(directory):
             is_log = name.startswith(f"{LOGS}/") and ".jsonl" in name
             if is_log or name.endswith(_PAGE):
                 data = _read(directory / name)
                 texts = [_text(piece) for piece in (data.splitlines() if is_log else [data])]
-                where = f"the {'log' if is_log else 'page'} {name}"
-                findings.look(where, partial(Cleaner.all_texts, texts=texts), kept=kept)
+                label = f"the {'log' if is_log else 'page'} {name}"
+                findings.add(label, partial(Redactor.all_texts, texts=texts), skip=skip)
 
-    def _mend(self, findings: Found, interrupted: Pending | None) -> list[Problem]:
+    def _mend(self, findings: Findings, interrupted: PendingRun | None) -> list[Problem]:
         """Erase the secrets found as `forget` does: from logs, store, pages, index and files; then search the files."""
-        place, patterns = self.place, patterns_of(findings.secrets)
+        runtime, patterns = self.runtime, patterns_of(findings.secrets)
 
         def secret_offsets(data: bytes) -> Iterator[int]:
             """Yield the offsets of log lines with one of these secrets, or any other."""
@@ -260,28 +260,28 @@ class Secrets:
             yield from (offset for offset, line in lines_of(data) if find_secrets(_text(line)))
 
         # Logs come first: after a kill, the run that finishes this one no longer knows what to search for.
-        blank_where(place, secret_offsets)
-        pending = interrupted or Pending(str(uuid4()), place.clock(), WHOLE_STORE)
+        blank_logs(runtime, secret_offsets)
+        pending = interrupted or PendingRun(str(uuid4()), runtime.clock(), WHOLE_STORE)
         receipt = ForgetReceipt(WHOLE_STORE, pending.at, pending.id, counts={"secrets": len(findings.secrets)})
-        with place.store.change_memories(WHOLE_STORE) as change:
+        with runtime.store.change_memories(WHOLE_STORE) as change:
             change.put(receipt.note())
             change.put(pending.note())
         problems = self._replace(findings)
-        waiting = rewrite_files(place, thorough=True)
-        place.forget_caches()
-        blank_where(place, secret_offsets)
-        recheck = Found(findings.known)
-        self._look_at_files(recheck, findings.named)
-        scanned, stored = search(place, files_below(place.directory), patterns, waiting)
+        waiting = rewrite_files(runtime, thorough=True)
+        runtime.forget_caches()
+        blank_logs(runtime, secret_offsets)
+        rescan = Findings(findings.finder)
+        self._look_at_files(rescan, findings.in_names)
+        scanned, stored = search(runtime, files_below(runtime.directory), patterns, waiting)
         todo = list[Problem]()
         for name in sorted(scanned.hits):
             if not name.endswith(_PAGE):  # the second look at files reports pages
                 is_of_store = Path(name).name.startswith(DATABASE) or name.startswith(f"{INDEX}/")
                 remedy = _END_PROGRAMS if is_of_store else _NO_FILE
                 todo.append(Problem(PART, f"the file {name} still holds a secret", remedy))
-        for name, why in scanned.unread:
-            todo.append(Problem(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it"))
-        not_in_names = findings.secrets.keys() - findings.named
+        for name, reason in scanned.unread:
+            todo.append(Problem(PART, f"the file {name} may hold a secret: {reason}", "make it readable, or remove it"))
+        not_in_names = findings.secrets.keys() - findings.in_names
         count = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in not_in_names)
         if count:
             subject = "one of these secrets is also" if count == 1 else f"{count} of these secrets are also"
@@ -292,31 +292,31 @@ class Secrets:
             checked=tuple(sorted(scanned.sizes.items())),
             found=tuple((PART, entry.problem) for entry in todo),
         )
-        settle(place, receipt, pending, waiting)
+        store_receipt(runtime, receipt, pending, waiting)
         if interrupted is not None:
             problems.append(Problem(PART, "an earlier run was ended before it had replaced all", _CHANGE, mended=True))
-        return [*findings.problems(mended=True, but={holder.where for holder in recheck.holders}), *problems, *todo]
+        return [*findings.problems(mended=True, unmended={holder.label for holder in rescan.holders}), *problems, *todo]
 
-    def _replace(self, findings: Found) -> list[Problem]:
+    def _replace(self, findings: Findings) -> list[Problem]:
         """Rewrite items and receipts, sync the pages, and clean what people wrote on them."""
-        store, directory = self.place.store, self.place.directory
+        store, directory = self.runtime.store, self.runtime.directory
         namespaces = {holder.namespace for holder in findings.holders if isinstance(holder.item, MemoryItem)}
         # Import pending edits first: afterwards both sides would have changed.
-        problems = _tried(self.sync, sorted(namespaces))
+        problems = _run(self.sync, sorted(namespaces))
         for holder in findings.holders:
             if holder.item is not None:
                 try:
-                    self._rewrite(holder.namespace, holder.item, findings.known)
+                    self._rewrite(holder.namespace, holder.item, findings.finder)
                 except EmbedderMismatchError:  # another process changed the store's embedder meanwhile
-                    self._rewrite(holder.namespace, holder.item, findings.known)
+                    self._rewrite(holder.namespace, holder.item, findings.finder)
         for namespace in {holder.namespace for holder in findings.holders}:
             for note in store.notes(namespace, RECEIPT):
-                clean = Cleaner(known=findings.known).record(note)
+                clean = Redactor(finder=findings.finder).record(note)
                 if clean != note:
                     with store.change_memories(namespace) as change:
                         change.put(clean)
         due = {namespace for namespace in store.namespaces() if store.due(namespace)}
-        problems += _tried(self.sync, sorted(namespaces | due))
+        problems += _run(self.sync, sorted(namespaces | due))
         with FileLock(directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
             names = files_below(directory)
             for name in names:
@@ -324,25 +324,25 @@ class Secrets:
                     with suppress(OSError):
                         (directory / name).unlink()
             pages = [directory / name for name in names if name.endswith(_PAGE)]
-            return [*problems, *_tried(partial(_clean, known=findings.known, kept=frozenset(findings.named)), pages)]
+            return [*problems, *_run(partial(_clean, finder=findings.finder, skip=frozenset(findings.in_names)), pages)]
 
-    def _rewrite(self, namespace: str, item: Item, known: Finder) -> None:
+    def _rewrite(self, namespace: str, item: Item, finder: Finder) -> None:
         """Rewrite the current state of an item without secrets."""
-        texts, cleaner = Texts(replace(self.destination(), namespace=namespace)), Cleaner(known=known)
-        store = self.place.store
+        texts, cleaner = Texts(replace(self.destination(), namespace=namespace)), Redactor(finder=finder)
+        store = self.runtime.store
         if isinstance(item, OwnerItem):
-            if (current := item.stored(Known(store, namespace))) is not None:
+            if (current := item.stored(NamespaceReader(store, namespace))) is not None:
                 current.cleaned(cleaner).put_owner(texts)
             return
         with store.change_memories(namespace, made_by=texts.destination.embedder.stamp) as change:
             # Nobody else can write now: exactly the state read here is replaced.
-            stored = item.stored(Known(store, namespace, change))
+            stored = item.stored(NamespaceReader(store, namespace, change))
             if isinstance(stored, ChangeItem):
                 [clean] = stored.prepared([stored.cleaned(cleaner)], texts)
                 clean.mend(change, texts, stored)
 
 
-def _tried(action: Callable[[Any], object], items: Iterable[Any]) -> list[Problem]:
+def _run(action: Callable[[Any], object], items: Iterable[Any]) -> list[Problem]:
     """Apply an action to each item; return the errors as problems."""
     problems = []
     for item in items:
@@ -353,11 +353,11 @@ def _tried(action: Callable[[Any], object], items: Iterable[Any]) -> list[Proble
     return problems
 
 
-def _clean(path: Path, known: Finder, kept: frozenset[str]) -> None:
+def _clean(path: Path, finder: Finder, skip: frozenset[str]) -> None:
     """Rewrite a page without secrets, atomically; refuse if it changed since it was read."""
     data = _read(path)
     text = _text(data)
-    clean = Cleaner(known=known, kept=kept).text(text).encode("utf-8", "surrogateescape")
+    clean = Redactor(finder=finder, skip=skip).text(text).encode("utf-8", "surrogateescape")
     if clean == data:
         return
     try:

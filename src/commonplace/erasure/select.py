@@ -25,11 +25,11 @@ from commonplace.graph.episodes import take_out
 from commonplace.graph.facts import facts_of, key_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import facts_about, families, remove_facts
-from commonplace.ledger.erase import Naming
+from commonplace.ledger.erase import LedgerMentions
 from commonplace.store.graph import GraphReading
 from commonplace.store.memories import MemoryChange
 from commonplace.store.owners import plain_owners
-from commonplace.store.rows import Asked
+from commonplace.store.rows import RowQuery
 from commonplace.store.schema import SCHEMA, Table, table_of, texts_of
 from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Filter, Owner, Selection, StoredMemory
@@ -47,7 +47,7 @@ _ANY_TIME: Final = GraphFilter(with_past=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EraseRequest:
     """A request to forget: exactly one attribute is set.
 
     Attributes:
@@ -78,13 +78,13 @@ class Plan:
         contexts: names of the agents whose context is deleted.
         revived: ids of memories that become active again, since the memory that they were merged into is deleted.
         parts: the requested parts of the graph, and the episodes of these memories.
-        gone: all deleted parts of the graph.
+        removed_parts: all deleted parts of the graph.
         outside: descriptions of what stays because it belongs to the user.
         traces: patterns and terms that would reveal the deleted data.
         rows: the number of deleted rows by table.
         passages: the deleted passages by namespace, including texts of the graph that may have been rewritten.
         vault_paths: paths of the vault notes of the memories.
-        naming: the ledger entries that name or quote them.
+        ledger_mentions: the ledger entries that name or quote them.
         in_process: ids of deleted memories of this process that were never stored.
         copied: groups, by id, of deleted episodes that are no memories and of deleted facts that no episode mentions:
             an outside graph may have copies of them.
@@ -98,12 +98,12 @@ class Plan:
     parts: Parts = field(default_factory=lambda: NO_PARTS)
     notices: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
-    gone: Parts = field(default_factory=lambda: NO_PARTS)
+    removed_parts: Parts = field(default_factory=lambda: NO_PARTS)
     traces: Collector = field(default_factory=Collector)
     rows: Counter[str] = field(default_factory=Counter)
     passages: dict[str, tuple[int, ...]] = field(default_factory=dict)
     vault_paths: tuple[str, ...] = ()
-    naming: Naming = field(default_factory=Naming)
+    ledger_mentions: LedgerMentions = field(default_factory=LedgerMentions)
     in_process: tuple[str, ...] = ()
     copied: dict[str, str] = field(default_factory=dict)
 
@@ -115,7 +115,7 @@ class Plan:
     def ids(self) -> tuple[str, ...]:
         """The ids of everything deleted, each once."""
         owners = (owner.id for owner in self.owners.values())
-        return tuple(dict.fromkeys((*self.memories, *owners, *chain(*self.gone.values()), *self.in_process)))
+        return tuple(dict.fromkeys((*self.memories, *owners, *chain(*self.removed_parts.values()), *self.in_process)))
 
     def counts(self) -> dict[str, int]:
         items = self.rows["knowledge_items"]
@@ -129,39 +129,39 @@ class Plan:
             "knowledge": items,
             "contexts": len(self.contexts),
             "blocks": self.rows["mirror_blocks"],
-            **{name: len(ids) for name, ids in self.gone.items()},
-            "issues": len(self.naming.issues),
-            "reversals": len(self.naming.reversals),
+            **{name: len(ids) for name, ids in self.removed_parts.items()},
+            "issues": len(self.ledger_mentions.issues),
+            "reversals": len(self.ledger_mentions.reversals),
             "log_lines": 0,
             "in_process": len(self.in_process),
             "vault_notes": 0,
         }
 
 
-def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence[StoredMemory] = ()) -> Plan:
+def plan_items(store: Store, namespace: str, request: EraseRequest, *, in_process: Sequence[StoredMemory] = ()) -> Plan:
     """Plan the deletion of the requested items; see `erase.forget`."""
     graph = store.graph(namespace)
-    if wanted.archived_by is not None:
-        archived = tuple(archived_by(store, namespace, wanted.archived_by))
-        return Plan(archived, owners=_owners(store, namespace, wanted, ()), parts=_parts(graph, (), archived))
+    if request.archived_by is not None:
+        archived = tuple(archived_by(store, namespace, request.archived_by))
+        return Plan(archived, owners=_owners(store, namespace, request, ()), parts=_parts(graph, (), archived))
     context, memory_ids = None, list[str]()
-    if wanted.agent is not None:
-        context = store.knowledge(namespace).context(wanted.agent)
-    elif wanted.ids:
-        memory_ids = [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
-    elif wanted.path is None:
-        memory_ids = [memory.owner.id for memory in store.memories(namespace, selection(wanted))]
-    owners = _owners(store, namespace, wanted, memory_ids)
-    part_ids = (id_ for ids in _parts(graph, wanted.ids, ()).values() for id_ in ids)
+    if request.agent is not None:
+        context = store.knowledge(namespace).context(request.agent)
+    elif request.ids:
+        memory_ids = [id_ for id_ in dict.fromkeys(request.ids) if store.memory(namespace, id_) is not None]
+    elif request.path is None:
+        memory_ids = [memory.owner.id for memory in store.memories(namespace, selection(request))]
+    owners = _owners(store, namespace, request, memory_ids)
+    part_ids = (id_ for ids in _parts(graph, request.ids, ()).values() for id_ in ids)
     never_stored = [unstored.owner.id for unstored in in_process]
     found_ids = {*memory_ids, *never_stored, *(owner.id for owner in owners.values()), *part_ids}
-    missing = [id_ for id_ in wanted.ids if id_ not in found_ids]
+    missing = [id_ for id_ in request.ids if id_ not in found_ids]
     if missing or not (found_ids or context):
         raise NotFoundError(
-            f"{_nothing(wanted, missing)} in this namespace; nothing was forgotten",
+            f"{_nothing(request, missing)} in this namespace; nothing was forgotten",
             remedy="see `commonplace list`",
         )
-    plan = _with_derived(store, namespace, wanted, memory_ids)
+    plan = _with_derived(store, namespace, request, memory_ids)
     plan.owners = owners
     plan.outside = tuple(
         f"the file {path} is yours and stays; the next `commonplace index build` indexes it again unless it is ignored"
@@ -177,7 +177,7 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     return plan
 
 
-def _with_derived(store: Store, namespace: str, wanted: Wanted, memory_ids: Sequence[str]) -> Plan:
+def _with_derived(store: Store, namespace: str, request: EraseRequest, memory_ids: Sequence[str]) -> Plan:
     """Plan the deletion of memories with everything derived from them, and of the requested parts of the graph."""
     graph = store.graph(namespace)
     sources, live = _merged_from(store, namespace, memory_ids)
@@ -187,9 +187,9 @@ def _with_derived(store: Store, namespace: str, wanted: Wanted, memory_ids: Sequ
         for source in source_ids:
             dependents[source].add(id_)
     derived = sorted(_reachable(roots, dependents) - set(roots))
-    parts = _parts(graph, wanted.ids, [*roots, *derived])
+    parts = _parts(graph, request.ids, [*roots, *derived])
     revived, archived = _left_behind(store, namespace, {*roots, *derived})
-    tagged = Filter(tags=(wanted.tag,), kinds=("artifact",)) if wanted.tag is not None else None
+    tagged = Filter(tags=(request.tag,), kinds=("artifact",)) if request.tag is not None else None
     files = [owner.path for _, owner in (plain_owners(store, namespace, tagged) if tagged else ()) if owner.path]
     mentions = chain(
         graph.mentions("entity", families(graph, parts["entities"])).values(),
@@ -214,13 +214,13 @@ def _with_derived(store: Store, namespace: str, wanted: Wanted, memory_ids: Sequ
     )
 
 
-def _nothing(wanted: Wanted, missing: Sequence[str]) -> str:
+def _nothing(request: EraseRequest, missing: Sequence[str]) -> str:
     if missing:
         return f"there is nothing with the id {missing[0]!r:.80}"
-    if wanted.agent is not None:
-        return f"nothing is known of an agent {wanted.agent!r:.80}"
+    if request.agent is not None:
+        return f"nothing is known of an agent {request.agent!r:.80}"
     for name in ("tag", "source", "session", "path"):
-        value = getattr(wanted, name)
+        value = getattr(request, name)
         if value is not None:
             return f"nothing has the {name} {value!r:.80}"
     return "nothing was named"
@@ -231,7 +231,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def all_of(store: Store, namespace: str, is_served: bool = False) -> Plan:
+def plan_namespace(store: Store, namespace: str, is_served: bool = False) -> Plan:
     """Plan the deletion of everything in a namespace.
 
     Raises:
@@ -260,18 +260,18 @@ def all_of(store: Store, namespace: str, is_served: bool = False) -> Plan:
     )
 
 
-def archived_by(store: Store, namespace: str, by: float) -> list[str]:
+def archived_by(store: Store, namespace: str, cutoff: float) -> list[str]:
     archived = store.memories(namespace, Selection(statuses=("archived",), order="id"))
-    return [memory.owner.id for memory in archived if memory.expired_at is not None and memory.expired_at <= by]
+    return [memory.owner.id for memory in archived if memory.expired_at is not None and memory.expired_at <= cutoff]
 
 
-def selection(wanted: Wanted) -> Selection:
+def selection(request: EraseRequest) -> Selection:
     """Return the selection of memories by ids, tag, source or session."""
     return Selection(
-        ids=wanted.ids,
-        tags=() if wanted.tag is None else (wanted.tag,),
-        sources=() if wanted.source is None else (wanted.source,),
-        sessions=() if wanted.session is None else (wanted.session,),
+        ids=request.ids,
+        tags=() if request.tag is None else (request.tag,),
+        sources=() if request.source is None else (request.source,),
+        sessions=() if request.session is None else (request.session,),
         order="id",
     )
 
@@ -287,25 +287,25 @@ def _parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> 
     }
 
 
-def _owners(store: Store, namespace: str, wanted: Wanted, memories: Sequence[str]) -> dict[int, Owner]:
+def _owners(store: Store, namespace: str, request: EraseRequest, memories: Sequence[str]) -> dict[int, Owner]:
     """Return the requested owners other than memories, by number; tag and session select only documents."""
-    if wanted.source is not None or (wanted.ids and set(memories).issuperset(wanted.ids)):
+    if request.source is not None or (request.ids and set(memories).issuperset(request.ids)):
         return {}
     owners = dict[int, Owner]()
-    if wanted.ids or wanted.agent is not None or wanted.archived_by is not None:
-        knowledge, cutoff = store.knowledge(namespace), wanted.archived_by
-        for item in (*knowledge.items(wanted.agent), *knowledge.items(wanted.agent, deleted=True)):
+    if request.ids or request.agent is not None or request.archived_by is not None:
+        knowledge, cutoff = store.knowledge(namespace), request.archived_by
+        for item in (*knowledge.items(request.agent), *knowledge.items(request.agent, deleted=True)):
             is_old = cutoff is not None and item.deleted_at is not None and item.deleted_at <= cutoff
-            if wanted.agent is not None or item.owner.id in wanted.ids or is_old:
+            if request.agent is not None or item.owner.id in request.ids or is_old:
                 owners[item.number] = item.owner
-    if wanted.agent is None and wanted.archived_by is None:
-        for number, owner in plain_owners(store, namespace, Filter(tags=() if wanted.tag is None else (wanted.tag,))):
-            if wanted.path is not None:
-                is_requested = owner.path == wanted.path
-            elif wanted.ids:
-                is_requested = owner.id in wanted.ids and owner.id not in memories
+    if request.agent is None and request.archived_by is None:
+        for number, owner in plain_owners(store, namespace, Filter(tags=() if request.tag is None else (request.tag,))):
+            if request.path is not None:
+                is_requested = owner.path == request.path
+            elif request.ids:
+                is_requested = owner.id in request.ids and owner.id not in memories
             else:
-                is_requested = not owner.path and wanted.session in (None, owner.session)
+                is_requested = not owner.path and request.session in (None, owner.session)
             if is_requested:
                 owners[number] = owner
     return dict(sorted(owners.items()))
@@ -368,7 +368,7 @@ def add_rows(plan: Plan, store: Store, namespace: str) -> None:
     """Count the rows to delete with the chosen memories, owners and contexts, and collect their traces."""
     versions = [row["owner"] for _, row in store.rows_of([(SCHEMA["memories"], {"id": plan.memories})], namespace)]
     owners = [*versions, *plan.owners]
-    related: list[Asked] = [
+    related: list[RowQuery] = [
         (SCHEMA["agent_contexts"], {"name": plan.contexts}),
         (SCHEMA["mirror_blocks"], {"id": plan.memories}),
         (SCHEMA["links"], {"source": plan.memories}),
@@ -423,7 +423,7 @@ def erase_parts(plan: Plan, store: Store, change: MemoryChange, runtime: GraphRu
     _add_deleted(plan, before, list(change.rows_of(_row_queries(changing))))
 
 
-def plan_all_parts(plan: Plan, store: Store, namespace: str) -> None:
+def plan_graph(plan: Plan, store: Store, namespace: str) -> None:
     """Plan the deletion of the whole graph of a namespace."""
     for texts_namespace in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
         _add_texts(plan, store, texts_namespace, store.matching_owners(texts_namespace, Filter()))
@@ -439,9 +439,9 @@ def _add_texts(plan: Plan, store: Store, namespace: str, owners: Sequence[int]) 
             plan.traces.add_array(tokens.vector, VECTOR)
 
 
-def _row_queries(parts: Parts) -> list[Asked]:
+def _row_queries(parts: Parts) -> list[RowQuery]:
     """Return the queries for the rows of parts of a graph and for their dependent rows."""
-    queries: list[Asked] = [(SCHEMA[name], {"id": ids}) for name, ids in parts.items()]
+    queries: list[RowQuery] = [(SCHEMA[name], {"id": ids}) for name, ids in parts.items()]
     for table in SCHEMA.values():
         if table.told == ("entity",):
             queries.append((table, {"entity": parts["entities"]}))
@@ -464,8 +464,8 @@ def _add_deleted(plan: Plan, before: Rows, after: Rows) -> None:
 
     remaining = {(table.name, row["id"]) for table, row in after if table.name in NO_PARTS}
     deleted = [(table.name, row) for table, row in before if (table.name, row.get("id")) not in remaining]
-    plan.gone = {name: tuple(sorted(row["id"] for part, row in deleted if part == name)) for name in NO_PARTS}
-    for id_ in chain.from_iterable(plan.gone.values()):
+    plan.removed_parts = {name: tuple(sorted(row["id"] for part, row in deleted if part == name)) for name in NO_PARTS}
+    for id_ in chain.from_iterable(plan.removed_parts.values()):
         plan.traces.add_id(id_)
     remaining_values = {value for _, _, value in erasable(after)}
     for table, column, value in dict.fromkeys(erasable(before)):

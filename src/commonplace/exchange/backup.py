@@ -3,7 +3,7 @@
 Archives are untrusted: names, sizes and checksums are verified before and while a member is unpacked, and members that
 the manifest does not list are rejected.
 
-Deletions report existing backups, since these still hold what is deleted later; a note in the store names each.
+Deletions report existing backups, which still hold what is deleted later; a note in the store names each backup.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from commonplace.errors import (
     StoreVersionError,
     UsageError,
 )
-from commonplace.exchange.codec import built
+from commonplace.exchange.codec import build
 from commonplace.files import open_file, sync
 from commonplace.formats.json_values import View
 from commonplace.settings.paths import DATABASE, VAULT
@@ -50,7 +50,7 @@ MANIFEST: Final = "manifest.json"
 FOLDERS: Final = ("memory", VAULT)
 """Directories of a store whose Markdown belongs to a backup."""
 LONG_TERM: Final = "MEMORY"
-"""Prefix of the Markdown files beside them."""
+"""Name prefix of the Markdown files in the store's directory itself that belong to a backup."""
 SUFFIX: Final = ".md"
 
 _MAX_MANIFEST_BYTES = 64 * 2**20
@@ -68,7 +68,7 @@ _NOT_READABLE = (
     TypeError,
     UsageError,
 )
-"""What is raised over archives that are cut off, damaged, encrypted, or made to annoy."""
+"""Errors raised for archives that are truncated, damaged, encrypted or malicious."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ class BackupReport:
     """A verified backup.
 
     Attributes:
-        path: absolute.
+        path: absolute path.
         size: bytes of the file.
         store: the store's id.
         change: last number of the change sequence that it holds.
-        files: how many files of Markdown it holds beside the database.
+        files: number of Markdown files in it, besides the database.
         notices: one sentence each, for people.
     """
 
@@ -100,7 +100,7 @@ class Member:
 
     Attributes:
         path: posix, relative to the store's directory.
-        mtime_ns: when it was changed last; restoring sets it, so that the journal knows its own pages again.
+        mtime_ns: time of the last change; restoring sets it, so that the journal recognises its own pages.
     """
 
     path: str
@@ -111,7 +111,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup says of itself.
+    """The manifest of a backup.
 
     Attributes:
         commonplace: the release that wrote it.
@@ -136,8 +136,8 @@ def back_up(
 ) -> BackupReport:
     """Write a backup of the store in a directory to a new file; see `Engine.backup`.
 
-    The database is copied first: Markdown that changes meanwhile is then newer than it, and is imported after a restore
-    like any page that somebody edited. The reverse would undo what was remembered last.
+    The database is copied first: Markdown that changes meanwhile is then newer, and a restore imports it like any page
+    that somebody edited. The reverse order would undo what was remembered last.
     """
     from importlib.metadata import version
 
@@ -151,7 +151,7 @@ def back_up(
         )
     created_at = datetime.fromtimestamp(now, UTC)
     writing = f"cannot write {target}"
-    left = [each for each in clear_drafts(directory) if each.state == "unreachable"]
+    drafts = [old for old in clear_drafts(directory) if old.state == "unreachable"]
     with draft(directory, target) as base:
         database, archive = (base.with_name(f"{base.name}{end}") for end in (".db", ".new"))
         with file_errors(writing), archive.open("xb") as file:
@@ -159,22 +159,22 @@ def back_up(
                 counter(progress, "Copying the database", 0)
                 store.backup(database)
                 damaged = "the store is damaged, so that no backup of it was kept"
-                found = examined(database, damaged, "see `commonplace doctor`, and keep the earlier backups")
+                identity = check_database(database, damaged, "see `commonplace doctor`, and keep the earlier backups")
             sources, links = _markdown(directory)
             sources.insert(0, (DATABASE, database))
             sizes = (path.stat().st_size for _, path in sources if path.exists())
-            about = Manifest(version("commonplace"), *found, iso(created_at))
-            manifest = _write_archive(file, sources, about, counter(progress, "Backing up", sum(sizes)))
+            header = Manifest(version("commonplace"), *identity, iso(created_at))
+            manifest = _write_archive(file, sources, header, counter(progress, "Backing up", sum(sizes)))
             file.flush()
             os.fsync(file.fileno())
         count = counter(progress, "Reading the backup", manifest.total_bytes)
-        with opened(archive) as (packed, found_again):
-            for member in found_again.members:
+        with open_backup(archive) as (packed, manifest_read):
+            for member in manifest_read.members:
                 for piece in unpack(packed, member):
                     count(len(piece))
-        if found_again != manifest:
+        if manifest_read != manifest:
             raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
-        if not store.is_read_only:  # before it gets its name: a receipt should rather name one too many
+        if not store.is_read_only:  # before the rename: a receipt should rather name one too many
             with store.change_memories(WHOLE_STORE) as change:
                 change.put(backup_note(target, created_at))
         refuse_occupied(target)
@@ -182,7 +182,7 @@ def back_up(
             archive.rename(target)
             sync(target.parent)
     notices = [f"{path} is a link, and was skipped" for path in links]
-    notices += [f"an earlier one was killed, and what it left ({each.path}) {each.why}: {each.remedy}" for each in left]
+    notices += [f"an earlier one was killed, and what it left ({old.path}) {old.why}: {old.remedy}" for old in drafts]
     if store.is_read_only:
         notices.append(
             "the store is read-only and cannot note where this backup is: a later deletion will not report it"
@@ -200,55 +200,55 @@ def back_up(
 
 
 def _markdown(directory: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
-    """Return (path in the archive, file) of a store's Markdown, and the links among it, which are left out; sorted."""
-    found, links = [], []
-    places = [directory.glob(f"{LONG_TERM}*{SUFFIX}")]
+    """Return (path in the archive, file) of a store's Markdown files, and the links, which are left out; sorted."""
+    files, links = [], []
+    iterators = [directory.glob(f"{LONG_TERM}*{SUFFIX}")]
     for folder in FOLDERS:
         walk = os.walk(directory / folder)
-        places.append(Path(place, name) for place, folders, names in walk for name in (*folders, *names))
-    for path in chain.from_iterable(places):
+        iterators.append(Path(parent, name) for parent, folders, names in walk for name in (*folders, *names))
+    for path in chain.from_iterable(iterators):
         if path.is_symlink():
             links.append(path)
         elif path.name.endswith(SUFFIX) and path.is_file():
             name = path.relative_to(directory).as_posix()
             if storable(name) != name:
                 raise StoreError(f"{name!r} has a name that is not UTF-8, which no backup can hold", remedy="rename it")
-            found.append((name, path))
-    return sorted(found), sorted(links)
+            files.append((name, path))
+    return sorted(files), sorted(links)
 
 
 def _write_archive(
     file: IO[bytes], sources: Sequence[tuple[str, Path]], about: Manifest, count: Callable[[int], object]
 ) -> Manifest:
-    """Pack files, by their paths in the archive, then the manifest; a file that is gone meanwhile is left out."""
+    """Pack (path in the archive, file) pairs, then the manifest; leave out a file that has disappeared."""
     members = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path, source in sources:
             try:
-                read = source.open("rb")
+                source_file = source.open("rb")
             except FileNotFoundError:
                 continue
             digest, size = hashlib.sha256(), 0
-            with read, archive.open(path, "w", force_zip64=True) as packed:
-                mtime_ns = os.fstat(read.fileno()).st_mtime_ns
-                while piece := read.read(_PIECE_BYTES):
+            with source_file, archive.open(path, "w", force_zip64=True) as packed:
+                mtime_ns = os.fstat(source_file.fileno()).st_mtime_ns
+                while piece := source_file.read(_PIECE_BYTES):
                     digest.update(piece)
                     size += len(piece)
                     packed.write(piece)
                     count(len(piece))
             members.append(Member(path, size, digest.hexdigest(), mtime_ns))
-        made = replace(about, members=tuple(members))
-        archive.writestr(MANIFEST, json.dumps({"format": FORMAT, "version": VERSION, **asdict(made)}, indent=1))
-    return made
+        manifest = replace(about, members=tuple(members))
+        archive.writestr(MANIFEST, json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1))
+    return manifest
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
-    """Open an archive whose members are those that its manifest lists.
+def open_backup(path: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
+    """Open an archive; check that its members are those that its manifest lists.
 
     Raises:
-        NotFoundError: there is no such file.
-        StoreDamagedError: it is no backup, damaged, or names a file that a store does not have.
+        NotFoundError: the file does not exist.
+        StoreDamagedError: the file is damaged, no backup, or has a member that is no file of a store.
         StoreError: the file cannot be read.
         StoreVersionError: a newer Commonplace wrote the archive.
     """
@@ -280,8 +280,8 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
             f"the backup has version {format_version} of the format, this Commonplace knows versions up to {VERSION}",
             remedy="upgrade Commonplace",
         )
-    members = tuple(built(Member, each) for each in document.pop("members"))
-    manifest = replace(built(Manifest, {**document, "members": []}), members=members)
+    members = tuple(build(Member, entry) for entry in document.pop("members"))
+    manifest = replace(build(Manifest, {**document, "members": []}), members=members)
     if datetime.fromisoformat(manifest.created_at).tzinfo is None:
         raise BadZipFile(f"created_at is {manifest.created_at!r:.80} in its manifest, no time")
     if sorted(names) != sorted([*(member.path for member in members), MANIFEST]):
@@ -289,7 +289,7 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
     if len(set(names)) != len(names) or DATABASE not in names:
         raise BadZipFile(f"it has a member twice, or no {DATABASE}")
     for member in members:
-        # A name must not lead anywhere but to a file of a store's own.
+        # A name must not lead anywhere but to a file of the store.
         parts = PurePosixPath(member.path).parts
         is_plain = member.path == "/".join(parts) and ".." not in parts and "\0" not in member.path
         is_ours = member.path.startswith(LONG_TERM) if len(parts) == 1 else bool(parts) and parts[0] in FOLDERS
@@ -301,10 +301,10 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
 
 
 def unpack(archive: zipfile.ZipFile, member: Member) -> Iterator[bytes]:
-    """Yield the bytes of a member, piece by piece; they are right only when all came.
+    """Yield the bytes of a member, piece by piece; they are verified only after the last one.
 
     Raises:
-        StoreDamagedError: they are not those that the manifest speaks of.
+        StoreDamagedError: the size or checksum is not the one in the manifest.
     """
     digest, left = hashlib.sha256(), member.size
     with _reading(archive.filename):
@@ -330,18 +330,18 @@ def _reading(path: object) -> Iterator[None]:
         raise NotFoundError(f"there is no backup {path}", remedy="check the path") from error
     except (*_NOT_READABLE, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            why = f"cannot read {path}: {error.strerror}"
-            raise StoreError(why, remedy="name a backup that you may read") from error
-        # The remedy of a check that exports share, "export again", is none for a backup.
-        why = error.args[0] if isinstance(error, UsageError) else str(error)
+            reason = f"cannot read {path}: {error.strerror}"
+            raise StoreError(reason, remedy="name a backup that you may read") from error
+        # Drop the remedy of a check shared with exports: "export again" does not help with a backup.
+        reason = error.args[0] if isinstance(error, UsageError) else str(error)
         raise StoreDamagedError(
-            f"the backup {path} cannot be restored: {why or type(error).__name__}",
+            f"the backup {path} cannot be restored: {reason or type(error).__name__}",
             remedy="name a whole file that `commonplace backup` wrote; nothing was changed",
         ) from error
 
 
 def counter(progress: Progress | None, what: str, total: int) -> Callable[[int], None]:
-    """Return a function to call with the amount done since; it reports every half per cent, and the end."""
+    """Return a function to call with each amount done; it reports progress every half per cent and at the end."""
     done = reported = 0
 
     def count(more: int) -> None:
@@ -358,7 +358,7 @@ def counter(progress: Progress | None, what: str, total: int) -> Callable[[int],
 
 @contextmanager
 def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
-    """Convert errors of a temporary database, whose name means nothing to users, into errors of the operation."""
+    """Convert errors of a temporary database, whose name users do not know, into errors of the operation."""
     try:
         yield
     except (StoreBusyError, StoreDamagedError, StoreVersionError) as error:
@@ -370,8 +370,8 @@ def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
         raise StoreError(f"{what}: {getattr(cause, 'strerror', None) or cause}", remedy=MAKE_ROOM) from error
 
 
-def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:
-    """Check a store that nobody else has open; return its id and change, or raise in the words that are given."""
+def check_database(database: Path, damage: str, remedy: str) -> tuple[str, int]:
+    """Check a store that nobody else has open; return its id and change, or raise with the message `damage`."""
     with closing(Store.open(database, create=False)) as store:
         problems = store.check()
         if problems:
@@ -380,11 +380,11 @@ def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:
 
 
 BACKUP: Final = "backup"
-"""The kind of the notes about copies elsewhere: {"path": …, "at": …}, and "replaced": true where it is no backup."""
+"""Kind of the notes about copies of the store: {"path": …, "at": …}, with "replaced": true for a replaced store."""
 
 
 def backup_note(path: Path, at: datetime, **more: bool) -> Note:
-    """Return the note of a backup that was made at a time; of a store that was replaced then with `replaced=True`."""
+    """Return the note of a backup made at a time, or with `replaced=True` of a store that was replaced then."""
     at = at.astimezone(UTC)
     return Note(BACKUP, str(path), at.timestamp(), json.dumps({"path": str(path), "at": iso(at), **more}))
 
@@ -400,7 +400,7 @@ class KnownBackup(View):
     """A backup that was made, or a store that was replaced.
 
     Attributes:
-        size: bytes of the file now; None where it is not there any more.
+        size: bytes of the file now; None if it no longer exists.
     """
 
     path: str
@@ -410,10 +410,10 @@ class KnownBackup(View):
 
 
 def known_backups(store: Store) -> list[KnownBackup]:
-    """Return the backups that a store has noted, the latest first."""
-    found = []
+    """Return the backups that a store has noted, latest first."""
+    backups = []
     for note in reversed(store.notes(WHOLE_STORE, BACKUP)):
         file, is_replaced = Path(note.id), bool(json.loads(note.body).get("replaced"))
         size = file.stat().st_size if file.is_file() else None
-        found.append(KnownBackup(note.id, moment_of(note.at), is_replaced, size))
-    return found
+        backups.append(KnownBackup(note.id, moment_of(note.at), is_replaced, size))
+    return backups

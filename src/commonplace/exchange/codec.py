@@ -1,8 +1,8 @@
-"""Encode and decode what a namespace holds as lines of an export, by the schema.
+"""Encode the content of a namespace as lines of an export, and decode it, by the schema.
 
 A line is one JSON object in ASCII with exact numbers, so that every text and time round-trips. Two values have a
-special form: an infinite time is "inf" or "-inf", and a JSON text of a user's (metadata, attributes, details) is an
-object. What is derived, and what follows from the line that holds a record, is left out.
+special form: an infinite time is "inf" or "-inf", and a user's JSON text (metadata, attributes, details) is an object.
+Derived fields, and fields that follow from the line that holds a record, are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT: Final = "commonplace-export"
 VERSION: Final = 2
 
 UNWRITTEN: Final = frozenset({"place", "secrets", "number", "made"})
-"""Fields of items that are in no line."""
+"""Fields of items that are never written to a line."""
 
 _CHOICES: Final = {
     "Kind": KINDS,
@@ -41,20 +41,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The fields of a record, or an item, in a line.
+    """The fields of a record or an item in a line.
 
     Attributes:
-        types: of the fields that are exported, by name, as the dataclass names them.
-        required: the fields that must be there.
-        objects: the fields whose JSON text is written as an object.
-        told: the fields whose values follow from the line.
-        derived: the fields that follow from others, and have to be given a value all the same.
+        types: type of each exported field, by field name, as the dataclass spells it.
+        required: fields that must be present.
+        objects: fields whose JSON text is written as an object.
+        inherited: fields whose values follow from the line.
+        derived: fields that follow from others but have no default; they are set to "" when a line is decoded.
     """
 
     types: Mapping[str, str]
     required: frozenset[str]
     objects: frozenset[str] = frozenset()
-    told: tuple[str, ...] = ()
+    inherited: tuple[str, ...] = ()
     derived: tuple[str, ...] = ()
 
 
@@ -66,7 +66,7 @@ def _shape_of(cls: Any) -> Shape:
         return Shape(types, frozenset(types))
     names = {column.name for column in table.exported} | {"stamp"}
     required = {field.name for field in fields(cls) if field.default is MISSING}
-    # The ledger's JSON is another program's, and kept to the byte, as a text.
+    # The ledger's JSON belongs to another program and is kept byte for byte, as text.
     is_json = () if cls in (Issue, Reversal) else table.exported
     return Shape(
         {name: type_ for name, type_ in types.items() if name in names},
@@ -81,121 +81,121 @@ shape_of: Final[Callable[[Any], Shape]] = cache(_shape_of)
 """Return the shape of a class: the exported columns of a record and the stamp of an owner, or an item's fields."""
 
 
-def encoded(entries: Mapping[str, Any], *, name: str = "the line") -> bytes:
-    """Return the line of some entries.
+def encode_line(entries: Mapping[str, Any], *, name: str = "the line") -> bytes:
+    """Encode entries as a line.
 
     Args:
-        name: what messages call it.
+        name: how error messages call the line.
 
     Raises:
-        StoreDamagedError: a column that must hold a JSON object does not.
+        StoreDamagedError: a column that must hold a JSON object holds something else.
     """
 
     def plain(value: Any) -> Any:
         if isinstance(value, float):
             return value if math.isfinite(value) else str(value)
         if is_dataclass(value):
-            shape, found = shape_of(type(value)), dict[str, Any]()
+            shape, line_fields = shape_of(type(value)), dict[str, Any]()
             for field in shape.types:
-                each = getattr(value, field)
-                found[field] = user_object(field, each) if field in shape.objects else plain(each)
-            return found
+                item = getattr(value, field)
+                line_fields[field] = user_object(field, item) if field in shape.objects else plain(item)
+            return line_fields
         if isinstance(value, Mapping):
-            return {field: plain(each) for field, each in value.items()}
-        return [plain(each) for each in value] if isinstance(value, tuple | list) else value
+            return {field: plain(item) for field, item in value.items()}
+        return [plain(item) for item in value] if isinstance(value, tuple | list) else value
 
     def user_object(field: str, text: str) -> dict[str, Any]:
         try:
-            found = read_json(text)
+            document = read_json(text)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            document = None
+        if not isinstance(document, dict):
             raise StoreDamagedError(
                 f"the {field} of {name:.120} is not a JSON object", remedy="update or forget it, or restore a backup"
             )
-        return found
+        return document
 
     return json.dumps(plain(entries), separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
-def decoded(line: bytes) -> dict[str, Any]:
-    """Return the entries of a line, which is to be a JSON object."""
+def decode_line(line: bytes) -> dict[str, Any]:
+    """Decode a line, which must be a JSON object; raise UsageError if it is not."""
     try:
-        found = read_json(line)
+        entries = read_json(line)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{line.decode(errors='replace').strip()!r:.80} is not JSON: {error!s:.80}") from error
-    if not isinstance(found, dict):
+    if not isinstance(entries, dict):
         raise UsageError("it is not a JSON object")
-    return found
+    return entries
 
 
-def built(cls: type[T], given: object, told: Mapping[str, str] | None = None, *, what: str = "", **unwritten: Any) -> T:
-    """Return the record or item of a line; a record's fields with a default may be absent.
+def build(cls: type[T], item: object, inherited: Mapping[str, str] | None = None, *, name: str = "", **extra: Any) -> T:
+    """Build the record or item of a line; fields of a record that have a default may be absent.
 
     Args:
-        told: the values that follow from the line for the records in it, by field; they may not give them themselves.
-        what: what messages call it.
+        inherited: values that the records inherit from the line, by field; the records must not give them themselves.
+        name: how error messages call it.
 
     Raises:
-        UsageError: a field is unknown, missing, or of another type.
+        UsageError: a field is unknown, missing or of the wrong type.
     """
-    what, shape, told = what or cls.__name__.lower(), shape_of(cls), told or {}
-    if not isinstance(given, dict):
-        raise UsageError(f"{what} is {given!r:.80}", remedy="give an object")
-    refuse_other_entries(what, given, tuple(shape.types), shape.required)
+    name, shape, inherited = name or cls.__name__.lower(), shape_of(cls), inherited or {}
+    if not isinstance(item, dict):
+        raise UsageError(f"{name} is {item!r:.80}", remedy="give an object")
+    refuse_other_entries(name, item, tuple(shape.types), shape.required)
     values = dict[str, Any]()
-    for name, value in given.items():
-        if name in shape.objects:
+    for key, value in item.items():
+        if key in shape.objects:
             if not isinstance(value, dict):
-                raise UsageError(f"{name} is {value!r:.80}", remedy="give a JSON object")
-            values[name] = json.dumps(value, sort_keys=True)
+                raise UsageError(f"{key} is {value!r:.80}", remedy="give a JSON object")
+            values[key] = json.dumps(value, sort_keys=True)
         else:
-            values[name] = _value(name, shape.types[name], value, told)
-    here = {name: told[name] for name in shape.told}
-    return cls(**here, **dict.fromkeys(shape.derived, ""), **values, **unwritten)
+            values[key] = _value(key, shape.types[key], value, inherited)
+    from_line = {key: inherited[key] for key in shape.inherited}
+    return cls(**from_line, **dict.fromkeys(shape.derived, ""), **values, **extra)
 
 
-def refuse_other_entries(what: str, given: Mapping[str, Any], known: tuple[str, ...], required: frozenset[str]) -> None:
-    """Refuse an object with unknown entries, or without one of those that it must have."""
-    for name in given:
-        if name not in known:
-            raise UsageError(f"{what} has the unknown entry {name!r:.80}", remedy=f"it may have {', '.join(known)}")
-    for name in known:
-        if name in required and name not in given:
-            raise UsageError(f"{what} lacks {name!r}", remedy="export again")
+def refuse_other_entries(name: str, value: Mapping[str, Any], known: tuple[str, ...], required: frozenset[str]) -> None:
+    """Refuse an object with an unknown entry or without a required one."""
+    for key in value:
+        if key not in known:
+            raise UsageError(f"{name} has the unknown entry {key!r:.80}", remedy=f"it may have {', '.join(known)}")
+    for key in known:
+        if key in required and key not in value:
+            raise UsageError(f"{name} lacks {key!r}", remedy="export again")
 
 
-def _value(name: str, type_: str, given: object, told: Mapping[str, str]) -> Any:
-    """Return the value of a field of a type, as the dataclass names it; refuse one of another type."""
+def _value(name: str, type_: str, value: object, inherited: Mapping[str, str]) -> Any:
+    """Convert the JSON value of a field to its type, as the dataclass spells it; refuse one of the wrong type."""
     if type_ == "str":
-        wanted = "" if isinstance(given, str) else "text"
+        expected = "" if isinstance(value, str) else "text"
     elif type_.endswith(" | None"):
-        return None if given is None else _value(name, type_.removesuffix(" | None"), given, told)
+        return None if value is None else _value(name, type_.removesuffix(" | None"), value, inherited)
     elif type_.startswith("tuple["):
-        if isinstance(given, list):
-            each = type_.removeprefix("tuple[").removesuffix(", ...]")
-            return tuple(_value(name, each, one, told) for one in given)
-        wanted = "list"
+        if isinstance(value, list):
+            item_type = type_.removeprefix("tuple[").removesuffix(", ...]")
+            return tuple(_value(name, item_type, item, inherited) for item in value)
+        expected = "list"
     elif type_ == "float":
-        if given in ("inf", "-inf"):
-            return float(str(given))
-        if isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < math.inf:
+        if value in ("inf", "-inf"):
+            return float(str(value))
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
             try:
-                return float(given)
+                return float(value)
             except OverflowError:
                 pass
-        raise UsageError(f"{name} is {given!r:.80}", remedy='give a number, "inf" or "-inf"')
+        raise UsageError(f"{name} is {value!r:.80}", remedy='give a number, "inf" or "-inf"')
     elif type_ == "bool":
-        wanted = "" if isinstance(given, bool) else "truth value: true or false"
+        expected = "" if isinstance(value, bool) else "truth value: true or false"
     elif type_ == "int":
-        wanted = "" if isinstance(given, int) and not isinstance(given, bool) else "whole number"
-        if not wanted and not -(2**63) <= given < 2**63:  # type: ignore[operator] # an int
-            wanted = "whole number of at most 64 bits"
+        expected = "" if isinstance(value, int) and not isinstance(value, bool) else "whole number"
+        if not expected and not -(2**63) <= value < 2**63:  # type: ignore[operator] # an int
+            expected = "whole number of at most 64 bits"
     elif type_ in _CHOICES:
-        return one_of(name, given, choices=_CHOICES[type_])
+        return one_of(name, value, choices=_CHOICES[type_])
     else:
         record = next(table.record for table in SCHEMA.values() if table.record and table.record.__name__ == type_)
-        return built(record, given, told)
-    if wanted:
-        raise UsageError(f"{name} is {given!r:.80}", remedy=f"give a {wanted}")
-    return given
+        return build(record, value, inherited)
+    if expected:
+        raise UsageError(f"{name} is {value!r:.80}", remedy=f"give a {expected}")
+    return value

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from commonplace.dataclasses import dataclass
 from commonplace.exchange.backup import counter
-from commonplace.exchange.codec import FORMAT, VERSION, encoded, shape_of
+from commonplace.exchange.codec import FORMAT, VERSION, encode_line, shape_of
 from commonplace.exchange.items import EXPORTED, ITEMS, MemoryItem, parts_of
 from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft, file_errors, refuse_occupied
@@ -26,14 +26,14 @@ class ExportReport:
     """The contents of an export.
 
     Attributes:
-        path: absolute; None where it went to a stream.
-        versions: of the memories, which have one line each.
+        path: absolute; None if it was written to a stream.
+        versions: versions of the memories, one line each.
         owners: artifacts and documents.
-        knowledge, contexts: of agents; deleted knowledge counts, too.
-        episodes, entities, relations: of the graph; entities that were merged into others count, too.
-        issues: of the ledger, with what was done on them.
-        lines: all but the last one.
-        sha256: of all but the last line, which holds it too.
+        knowledge, contexts: of agents; including deleted knowledge.
+        episodes, entities, relations: of the graph; including merged entities.
+        issues: of the ledger, with their histories.
+        lines: number of lines without the last one.
+        sha256: digest of all but the last line, which holds it.
     """
 
     path: Path | None
@@ -54,7 +54,7 @@ class ExportReport:
 
 
 COUNTED = tuple(cls.counted for cls in ITEMS.values())
-"""What the first line and the report count."""
+"""Names of the counts in the first line and the report."""
 
 
 def export(
@@ -69,9 +69,9 @@ def export(
     """Write a namespace to a new file, or to a stream of text; see `Engine.export`.
 
     Args:
-        directory: of the store, which a new file is noted in; None where it has none.
-        kinds: some of `EXPORTED`; none is all.
-        progress: called with items.
+        directory: the store's, which notes a new file; None if it has none.
+        kinds: subset of `EXPORTED`; empty means all.
+        progress: called with numbers of items.
     """
     if isinstance(target, Path):
         path = target.expanduser().absolute()
@@ -92,7 +92,7 @@ def _write(
 ) -> ExportReport:
     from importlib.metadata import version
 
-    begun, wanted = time.perf_counter(), set(kinds or EXPORTED)
+    begun, selected = time.perf_counter(), set(kinds or EXPORTED)
     digest, size, counts = hashlib.sha256(), 0, Counter[str]()
 
     def add(line: bytes) -> None:
@@ -103,23 +103,23 @@ def _write(
         write(line)
 
     with store.snapshot():
-        parts = parts_of(store, namespace, wanted)
+        parts = parts_of(store, namespace, selected)
         totals = dict.fromkeys(COUNTED, 0) | {part.cls.counted: part.total for part in parts}
         about = {"format": FORMAT, "version": VERSION, "commonplace": version("commonplace"), "namespace": namespace}
-        add(encoded({**about, "kinds": sorted(wanted, key=EXPORTED.index), "counts": totals}))
+        add(encode_line({**about, "kinds": sorted(selected, key=EXPORTED.index), "counts": totals}))
         count = counter(progress, "Exporting", sum(totals.values()))
         for part in parts:
             for item in part.items:
                 is_memory = isinstance(item, MemoryItem)
-                for each in getattr(item, "versions", (item,)):
-                    names = shape_of(type(each)).types
-                    # The short entries of a version come first: its times, and then its owner and record.
-                    entries = {name: getattr(each, name) for name in (sorted(names) if is_memory else names)}
-                    add(encoded({"type": item.kind, **entries}, name=item.name))
+                for record in getattr(item, "versions", (item,)):
+                    names = shape_of(type(record)).types
+                    # Sorted, so that the short entries of a version, its times, come before its owner and record.
+                    entries = {name: getattr(record, name) for name in (sorted(names) if is_memory else names)}
+                    add(encode_line({"type": item.kind, **entries}, name=item.name))
                     counts["versions"] += is_memory
                 count(1)
     sha256 = digest.hexdigest()
-    end = encoded({"type": "end", "lines": counts["lines"], "sha256": sha256})
+    end = encode_line({"type": "end", "lines": counts["lines"], "sha256": sha256})
     write(end)
     return ExportReport(
         path=path,
@@ -134,10 +134,10 @@ def _write(
 
 @contextmanager
 def new_file(path: Path, directory: Path | None) -> Iterator[Callable[[bytes], object]]:
-    """Give the writing of a file that gets its name when it is whole and on disk.
+    """Yield the write method of a file that gets its name only once it is whole and on disk.
 
     Args:
-        directory: of the store whose content it is.
+        directory: directory of the store whose content it holds.
     """
     refuse_occupied(path)
     if directory is not None:

@@ -1,6 +1,6 @@
-"""Import items into a store: validate all, then write what is new in batches; importing again changes nothing.
+"""Import items into a store: validate all, then write the new ones in batches; importing again changes nothing.
 
-Items are compared again inside each transaction, since other processes may have written meanwhile.
+Each transaction compares its items again, because other processes may have written meanwhile.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from commonplace.exchange.items import (
     IssueItem,
     Item,
     KnowledgeItem,
-    Known,
     LinkItem,
     MemoryItem,
+    NamespaceReader,
     Outcome,
     OwnerItem,
 )
@@ -32,7 +32,7 @@ from commonplace.exchange.read import Problem, Source
 from commonplace.graph.episodes import MemoryFeed, add_fact
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination, PassageMaker, PassageWriter
-from commonplace.memory.admission import BATCH, BATCH_CHARACTERS, replaced
+from commonplace.memory.admission import BATCH, BATCH_CHARACTERS, write_version
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, Progress
@@ -43,14 +43,14 @@ BATCH_BYTES: Final = 4_194_304
 
 @dataclass(frozen=True, slots=True)
 class ImportRuntime:
-    """Where items go.
+    """The store that items are imported into, and what their import needs.
 
     Attributes:
-        destination: makes the passages; called before the first write.
+        destination: returns what makes the passages; called before the first write.
         now: seconds since the epoch.
         graph: returns the runtime of the graph.
-        feed: lets the graph follow the memories.
-        has_graph: what is imported brings along what its memories say, as our own exports do.
+        feed: updates the graph from the memories.
+        has_graph: the source has the graph of its memories, as our own exports do.
     """
 
     store: Store
@@ -63,10 +63,10 @@ class ImportRuntime:
 
 
 class Writer:
-    """Collects items by kind and writes those of which a batch is full; call `flush` at the end.
+    """Collects items by kind and writes each full batch; call `flush` at the end.
 
     Attributes:
-        notices: about memories that say more than the graph takes, with the number of these memories.
+        notices: number of memories by notice, about memories that say more than the graph takes.
     """
 
     def __init__(self, into: ImportRuntime, *, is_replacing: bool) -> None:
@@ -78,16 +78,16 @@ class Writer:
         self.notices: Counter[str] = Counter()
         self._destination = into.destination()
         self._owners = PassageWriter(self._destination)
-        # In the order in which they are written at the end. What undoes changes has one order, and links and facts wait
-        # for all that they may be about: these are held until then.
+        # In the order of the last write, which is the only one of issues, whose reversals have one order, and of links
+        # and facts, which wait for everything that they may refer to.
         kinds: Any = (MemoryItem, KnowledgeItem, ContextItem, GraphItem, IssueItem, LinkItem, FactItem)
         self._waiting: dict[Any, list[Any]] = {kind: [] for kind in kinds}
         self._sizes: Counter[Any] = Counter()
         self._characters: Counter[Any] = Counter()
 
     def add(self, item: Item, outcome: Outcome) -> None:
-        """Take an item, and write the batch that it fills; one that is there already is passed over."""
-        # An episode that is replaced takes its mentions along: what hangs on it is compared when that is done.
+        """Add an item, and write the batch that it fills; skip an item that is stored already."""
+        # Replacing an episode drops its mentions: what depends on it is compared after that.
         if not (self._is_wanted(item, outcome) or (self._is_replacing and isinstance(item, GraphItem))):
             return
         if isinstance(item, OwnerItem):
@@ -110,22 +110,22 @@ class Writer:
                 self._owners.flush()
 
     def _is_wanted(self, item: Item, outcome: Outcome) -> bool:
-        """Return whether an item is to be written; the words of a memory that is not are kept for its episodes."""
+        """Return whether to write an item; keep the content of a memory that is skipped for its episodes."""
         if outcome == "conflict" and not self._is_replacing and isinstance(item, MemoryItem):
             self._skipped[item.key] = item.latest.record.content
         return outcome == "added" or (outcome == "conflict" and self._is_replacing)
 
     def _write(self, kind: Any) -> None:
         if kind is GraphItem and self._waiting[kind]:
-            self._write(MemoryItem)  # which episodes are
+            self._write(MemoryItem)  # episodes refer to them
         items, self._waiting[kind] = self._waiting[kind], []
         self._sizes[kind] = self._characters[kind] = 0
-        own = {MemoryItem: self._put_memories, IssueItem: self._put_issues, FactItem: self._put_facts}
-        write: Any = own.get(kind, self._put)
-        at_once = len(items) if kind is IssueItem else BATCH
-        for begin in range(0, len(items), at_once or 1):
+        writers = {MemoryItem: self._put_memories, IssueItem: self._put_issues, FactItem: self._put_facts}
+        write: Any = writers.get(kind, self._put)
+        batch_size = len(items) if kind is IssueItem else BATCH
+        for begin in range(0, len(items), batch_size or 1):
             texts = Texts(self._destination)
-            write(kind.prepared(items[begin : begin + at_once], texts), texts)
+            write(kind.prepared(items[begin : begin + batch_size], texts), texts)
             self._destination.after_batch()
 
     def _change(self) -> AbstractContextManager[MemoryChange]:
@@ -133,36 +133,36 @@ class Writer:
 
     def _put(self, items: Sequence[ChangeItem], texts: Texts) -> None:
         with self._change() as change:
-            known = Known(self._into.store, self._into.namespace, change)
-            for given in items:
-                item = given
+            stored = NamespaceReader(self._into.store, self._into.namespace, change)
+            for source_item in items:
+                item = source_item
                 if isinstance(item, EpisodeItem):
-                    # One that a memory is speaks of the version that holds its words here, or holds them itself.
+                    # An episode of a memory refers to the version that has its content here, or has the content itself.
                     episode = item.episode
                     if episode.memory in self._skipped:
-                        words = self._skipped[episode.memory]
-                        episode = replace(episode, content=words, memory="", version=0, source="text")
+                        content = self._skipped[episode.memory]
+                        episode = replace(episode, content=content, memory="", version=0, source="text")
                     else:
                         episode = replace(episode, version=self._versions_here.get(episode.memory, episode.version))
                     item = replace(item, episode=episode)
-                was = item.stored(known)
-                # What it names may be gone since it was looked at.
-                if self._is_wanted(item, item.compared(was)) and all(known.has(*need) for need in item.needs):
-                    item.put(change, texts, was)
+                previous = item.stored(stored)
+                # What it refers to may be deleted since the survey.
+                if self._is_wanted(item, item.compared(previous)) and all(stored.has(*need) for need in item.needs):
+                    item.put(change, texts, previous)
 
     def _put_memories(self, items: Sequence[MemoryItem], texts: Texts) -> None:
-        """Write what memories lack here."""
+        """Write new memories, and replace those that differ."""
         feed = self._reader
         live = [item.made[-1] for item in items if item.latest.expired_at is None]
         readings = None if feed is None else feed.read(live, self._destination)
         with self._change() as change:
             for item in items:
-                known = change.find(item.key)
-                if known is None:
+                current = change.find(item.key)
+                if current is None:
                     item.put(change, texts, None)
-                elif self._is_wanted(item, item.compared(replace(item, versions=(known,)))):
-                    now = max(self._into.now, known.created_at)
-                    stored = replaced(change, known, item.made[-1], now)
+                elif self._is_wanted(item, item.compared(replace(item, versions=(current,)))):
+                    now = max(self._into.now, current.created_at)
+                    stored = write_version(change, current, item.made[-1], now)
                     self._versions_here[item.key] = stored.record.version
                     if self._into.has_graph and self._into.feed is not None:
                         self._into.feed.let_go(change, item.key)
@@ -175,10 +175,10 @@ class Writer:
                     self.notices.update(readings.notices(item.latest.owner, item.latest.record))
 
     def _put_issues(self, items: Sequence[IssueItem], texts: Texts) -> None:
-        """Write issues in the place of those that are here; what undoes their changes keeps its order."""
+        """Write issues over the stored ones; the reversals keep their order."""
         with self._change() as change:
-            ledger, known = change.ledger, Known(self._into.store, self._into.namespace, change)
-            written = [item for item in items if self._is_wanted(item, item.compared(item.stored(known)))]
+            ledger, stored = change.ledger, NamespaceReader(self._into.store, self._into.namespace, change)
+            written = [item for item in items if self._is_wanted(item, item.compared(item.stored(stored)))]
             for item in written:
                 item.put(change, texts, None)
                 ledger.drop_reversal(item.id)
@@ -191,21 +191,21 @@ class Writer:
     def _put_facts(self, items: Sequence[FactItem], texts: Texts) -> None:
         runtime = replace(self._into.graph(self._destination), texts=texts)
         with self._change() as change:
-            known = Known(self._into.store, self._into.namespace, change)
+            stored = NamespaceReader(self._into.store, self._into.namespace, change)
             for item in items:
-                if item.stored(known) is None:
+                if item.stored(stored) is None:
                     add_fact(change.graph, runtime, item.fact, item.types)
 
 
 ON_CONFLICT: Final = ("refuse", "skip", "replace")
-"""What an import does with an item that is there with other content."""
+"""What an import does with an item that is stored with other content."""
 MAX_NAMED: Final = 10
-"""A message that refuses an import names so many items, a report all."""
+"""Maximum number of items that the message of a refused import names; a report names all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the items of one sort; `unchanged` were there already, `skipped` with other content."""
+    """Counts of the items of one kind; `unchanged` were stored already, `skipped` are stored with other content."""
 
     added: int = 0
     replaced: int = 0
@@ -218,13 +218,13 @@ class ImportReport:
     """What an import did, or would do.
 
     Attributes:
-        format: of what was imported.
+        format: format of the source.
         owners: artifacts and documents.
         knowledge, contexts: of agents.
         issues: of the ledger.
         episodes, entities, relations: of the graph.
-        conflicts: names of what was there with other content, and was skipped or replaced.
-        problems: what was left out because it cannot be kept.
+        conflicts: names of items that were stored with other content and were skipped or replaced.
+        problems: items that were left out because they cannot be stored.
         notices: one sentence each, for people.
     """
 
@@ -254,24 +254,24 @@ def import_items(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Import everything that a source holds, or nothing of it; see `Engine.import_`.
+    """Import all items of a source, or none; see `Engine.import_`.
 
     Args:
         on_conflict: one of `ON_CONFLICT`.
     """
     begun, is_replacing = time.perf_counter(), on_conflict == "replace"
-    survey = _surveyed(source, Known(into.store, into.namespace), skip_problems=skip_problems)
+    survey = _surveyed(source, NamespaceReader(into.store, into.namespace), skip_problems=skip_problems)
     if survey.conflicts and on_conflict == "refuse":
         raise UsageError(
-            f"{_items(survey.conflicts)} {'is' if len(survey.conflicts) == 1 else 'are'} here with other content,"
-            f" nothing was imported: {_some(survey.conflicts)}",
+            f"{_count_of(survey.conflicts)} {'is' if len(survey.conflicts) == 1 else 'are'} here with other content,"
+            f" nothing was imported: {_first_names(survey.conflicts)}",
             remedy="keep what is here with on_conflict='skip', or replace it with on_conflict='replace'",
         )
     kinds = survey.secrets.items()
     notices = [f"what looks like a secret was replaced in {count:,} items: {kind}" for kind, count in kinds]
     if not dry_run:
-        writer, total = Writer(into, is_replacing=is_replacing), len(survey.found)
-        for number, (item, outcome) in enumerate(zip(source.items(), survey.found, strict=True)):
+        writer, total = Writer(into, is_replacing=is_replacing), len(survey.results)
+        for number, (item, outcome) in enumerate(zip(source.items(), survey.results, strict=True)):
             if isinstance(item, Item) and outcome is not None:
                 writer.add(item, outcome)
             if progress and number % 256 == 0:
@@ -282,12 +282,12 @@ def import_items(
             progress("Importing", total, total)
 
     def counts(counted: str) -> Counts:
-        added, unchanged, conflicts = (survey.outcomes[counted, each] for each in ("added", "unchanged", "conflict"))
+        added, unchanged, conflicts = (survey.outcomes[counted, name] for name in ("added", "unchanged", "conflict"))
         return Counts(added, conflicts * is_replacing, unchanged, conflicts * (not is_replacing))
 
     return ImportReport(
         format=source.format,
-        **{each.name: counts(each.name) for each in fields(ImportReport) if each.type == "Counts"},
+        **{entry.name: counts(entry.name) for entry in fields(ImportReport) if entry.type == "Counts"},
         conflicts=tuple(survey.conflicts),
         problems=tuple(survey.problems),
         is_dry_run=dry_run,
@@ -298,14 +298,14 @@ def import_items(
 
 @dataclass(slots=True)
 class _Survey:
-    """What a look at every item found, against the others and against the store; nothing is written.
+    """The result of comparing every item with the others and with the store, before anything is written.
 
     Attributes:
-        found: what becomes of each item, in their order; None for one that cannot be kept.
-        outcomes: by the entry of the report and outcome.
+        results: outcome of each item, in order; None for one that cannot be stored and for a notice.
+        outcomes: number of items by entry of the report and outcome.
     """
 
-    found: list[Outcome | None] = field(default_factory=list)
+    results: list[Outcome | None] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
@@ -313,27 +313,27 @@ class _Survey:
     secrets: Counter[str] = field(default_factory=Counter)
 
 
-def _surveyed(source: Source, known: Known, *, skip_problems: bool) -> _Survey:
+def _surveyed(source: Source, stored: NamespaceReader, *, skip_problems: bool) -> _Survey:
     survey, keys = _Survey(), set[tuple[str, ...]]()
 
-    def take(number: int, item: Item) -> None:
+    def survey_item(number: int, item: Item) -> None:
         error, outcome = None, None
-        missing = next((need for need in item.needs if need not in keys and not known.has(*need)), None)
+        missing = next((need for need in item.needs if need not in keys and not stored.has(*need)), None)
         if not keys.isdisjoint(item.keys):
             remedy = "give each once, the versions of a memory one after the other"
             error = UsageError("it comes twice", remedy=remedy)
         elif missing is not None:
-            before = ", before this one" if isinstance(item, GraphItem) else ""
-            error = UsageError(f"there is no {missing[0]} {missing[1]!r:.80}", remedy=f"import it too{before}")
+            hint = ", before this one" if isinstance(item, GraphItem) else ""
+            error = UsageError(f"there is no {missing[0]} {missing[1]!r:.80}", remedy=f"import it too{hint}")
         else:
             try:
-                outcome = item.compared(item.stored(known))
+                outcome = item.compared(item.stored(stored))
             except UsageError as refused:
                 error = refused
         if outcome is None:
             survey.problems.append(Problem(item.place, item.name, str(error)))
             return
-        survey.found[number] = outcome
+        survey.results[number] = outcome
         keys.update(item.keys)
         survey.outcomes[item.counted, outcome] += 1
         if outcome == "conflict":
@@ -342,7 +342,7 @@ def _surveyed(source: Source, known: Known, *, skip_problems: bool) -> _Survey:
 
     links = list[tuple[int, LinkItem]]()
     for number, item in enumerate(source.items()):
-        survey.found.append(None)
+        survey.results.append(None)
         if isinstance(item, Problem):
             survey.problems.append(item)
         elif isinstance(item, str):
@@ -350,22 +350,22 @@ def _surveyed(source: Source, known: Known, *, skip_problems: bool) -> _Survey:
         elif isinstance(item, LinkItem):
             links.append((number, item))
         else:
-            take(number, item)
-    # Links come last, when it is known which memories there are.
+            survey_item(number, item)
+    # Links come last, when all memories are known.
     for number, link in links:
-        take(number, link)
+        survey_item(number, link)
     if survey.problems and not skip_problems:
         raise UsageError(
-            f"{_items(survey.problems)} cannot be stored, nothing was imported: {_some(survey.problems)}",
+            f"{_count_of(survey.problems)} cannot be stored, nothing was imported: {_first_names(survey.problems)}",
             remedy="correct them, or import the others with skip_problems=True",
         )
     return survey
 
 
-def _items(counted: Sequence[object]) -> str:
-    return f"{len(counted):,} item{'' if len(counted) == 1 else 's'}"
+def _count_of(items: Sequence[object]) -> str:
+    return f"{len(items):,} item{'' if len(items) == 1 else 's'}"
 
 
-def _some(named: Sequence[object]) -> str:
-    more = [f"and {len(named) - MAX_NAMED:,} more"] if len(named) > MAX_NAMED else []
-    return "; ".join([*map(str, named[:MAX_NAMED]), *more])
+def _first_names(names: Sequence[object]) -> str:
+    more = [f"and {len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
+    return "; ".join([*map(str, names[:MAX_NAMED]), *more])

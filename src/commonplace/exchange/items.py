@@ -1,9 +1,9 @@
-"""Items: what a namespace holds, each with all that hangs on it.
+"""Items: the content of a namespace, each item with everything that belongs to it.
 
-An export writes their lines, an import reads them, and `doctor --secrets` cleans them where they stand. Each class says
-how its items are read from a store, checked, compared and written; fields that go into a line are described by the
-schema. Episodes come first, then entities, then facts: an item refers only to earlier ones or to the store. Vectors
-and texts are computed anew.
+An export writes items as lines, an import reads them, and `doctor --secrets` cleans them in the store. Each class
+defines how its items are read from a store, checked, compared and written; the schema describes the fields of a line.
+Episodes come first, then entities, then facts: an item refers only to earlier ones or to the store. Vectors and texts
+are computed anew.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from commonplace.ledger.erase import rewrite
 from commonplace.memory.admission import writes_of
 from commonplace.memory.validate import (
     MAX_METADATA_BYTES,
-    as_given,
     fraction,
+    input_fields,
     int_in,
     invalid,
     reject_invalid,
@@ -59,35 +59,35 @@ from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, Knowledg
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
 
 MAX_PER_FACT: Final = 65_536
-"""Characters of the sentence that says a fact; one that was given has at most 1,000."""
+"""Maximum characters of the sentence of a fact; one that a user states has at most 1,000."""
 
 GRAPH: Final = "graph"
 LEDGER: Final = "ledger"
 EXPORTED: Final = (*KINDS, GRAPH, LEDGER)
-"""What an export may be of."""
+"""Kinds of items that an export can hold."""
 
 _AT_ONCE: Final = 500
 _MAX_PAGES: Final = 20
-"""Each page costs a look at all before it: with a million memories a page holds more of them."""
+"""Maximum number of pages: each page scans all before it, so pages of a large namespace are larger."""
 _EVER: Final = GraphFilter(with_past=True)
 _IDS: Final = ("id", "source", "target", "memory_ids")
-"""Columns of ids that must be there; `source` of anything but a link or relation is a label."""
+"""Columns of required ids; `source` is an id only in a link or a relation, elsewhere a label."""
 _RANGES: Final = {
     **dict.fromkeys(("use_count", "review_count", "retries"), (0, 2**63)),
     "version": (1, 2**63),
     "priority": (0, 4),
 }
 _SHORT_TEXTS: Final = ("name", "source_description", "reason", "what")
-"""Texts of a graph that are of a label's length."""
+"""Texts of a graph that are limited to the length of a label."""
 
 Outcome = Literal["added", "unchanged", "conflict"]
 
 
-class Known:
-    """What a namespace holds, as far as items are compared with it.
+class NamespaceReader:
+    """The content of a namespace that items are compared with.
 
     Args:
-        change: a write transaction, whose writes count too.
+        change: a write transaction, whose writes are seen too.
     """
 
     def __init__(self, store: Store, namespace: str, change: MemoryChange | None = None) -> None:
@@ -98,14 +98,14 @@ class Known:
         self.ledger: LedgerReading = store.ledger(namespace) if change is None else change.ledger
 
     def has(self, kind: str, id_: str) -> bool:
-        """Return whether there is a memory, live or archived, an entity, be it merged, or an episode of that id."""
+        """Return whether a memory (live or archived), an entity (merged or not) or an episode has this id."""
         if kind == "memory":
             return self.store.memory(self.namespace, id_) is not None
         return id_ in (self.graph.entities([id_]) if kind == "entity" else self.graph.episodes([id_]))
 
     @cached_property
     def items(self) -> dict[str, StoredKnowledge]:
-        """The items of knowledge by id; of several with one id the live one."""
+        """The items of knowledge by id; of several with one id, the live one."""
         found = (*self.knowledge.items(deleted=True), *self.knowledge.items())
         return {item.owner.id: item for item in found}
 
@@ -120,39 +120,39 @@ class Known:
 
 
 class Part(NamedTuple):
-    """The items of one class that a namespace holds, and how many they are."""
+    """The items of one class in a namespace, and their number."""
 
     cls: type[Item]
     total: int
     items: Iterable[Item]
 
 
-def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -> list[Part]:
+def parts_of(store: Store, namespace: str, kinds: Collection[str] = EXPORTED) -> list[Part]:
     """Return all items of a namespace, in the order of an export.
 
     Args:
-        wanted: some of `EXPORTED`.
+        kinds: subset of `EXPORTED`.
     """
     parts = []
-    if "memory" in wanted:
+    if "memory" in kinds:
         total = store.count_memories(namespace, Selection())
         latest = _paged(lambda **page: store.memories(namespace, Selection(order="id", **page)), total)
-        versions = (store.versions(namespace, each.owner.id) for each in latest)
+        versions = (store.versions(namespace, memory.owner.id) for memory in latest)
         parts.append(Part(MemoryItem, total, (MemoryItem(tuple(version)) for version in versions)))
         links = [LinkItem(link) for link in store.links(namespace, past=True)]
         parts.append(Part(LinkItem, len(links), links))
-    kinds = tuple(kind for kind in KINDS if kind in wanted)
-    owners = plain_owners(store, namespace, Filter(kinds=kinds)) if kinds else ()
-    numbers = [number for number, owner in sorted(owners, key=lambda each: (KINDS.index(each[1].kind), each[1].id))]
+    owner_kinds = tuple(kind for kind in KINDS if kind in kinds)
+    owners = plain_owners(store, namespace, Filter(kinds=owner_kinds)) if owner_kinds else ()
+    numbers = [number for number, owner in sorted(owners, key=lambda pair: (KINDS.index(pair[1].kind), pair[1].id))]
     cut = (OwnerItem(owner, chunks, number=number) for number, owner, chunks in cut_owners(store, namespace, numbers))
     parts.append(Part(OwnerItem, len(numbers), cut))
-    if "knowledge" in wanted:
+    if "knowledge" in kinds:
         knowledge = store.knowledge(namespace)
         stored = [*knowledge.items(), *knowledge.items(deleted=True)]
-        items = [KnowledgeItem.of(each) for each in sorted(stored, key=lambda each: (each.record.agent, each.number))]
+        items = [KnowledgeItem.of(item) for item in sorted(stored, key=lambda item: (item.record.agent, item.number))]
         contexts = [ContextItem(context) for context in knowledge.contexts()]
         parts += [Part(KnowledgeItem, len(items), items), Part(ContextItem, len(contexts), contexts)]
-    if GRAPH in wanted:
+    if GRAPH in kinds:
         graph = store.graph(namespace)
         counts, entities = graph.counts(), _merged_last(graph.list_entities(_EVER))
         listed: tuple[tuple[type[GraphItem], int, Iterable[Any]], ...] = (
@@ -161,11 +161,11 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
             (RelationItem, counts.relations, _paged(partial(graph.list_relations, _EVER), counts.relations)),
         )
         parts += [Part(cls, total, cls.read(graph, records)) for cls, total, records in listed]
-    if LEDGER in wanted:
+    if LEDGER in kinds:
         ledger = store.ledger(namespace)
-        # Of an issue that another program keeps, only what was done on it is here.
-        elsewhere = sorted({*(event.issue for event in ledger.events()), *(each.issue for each in ledger.reversals())})
-        ids = dict.fromkeys((*(issue.id for issue in ledger.issues(IssueSelection())), *elsewhere))
+        # Of an issue that another program keeps, only the history is here.
+        changed = sorted({*(event.issue for event in ledger.events()), *(item.issue for item in ledger.reversals())})
+        ids = dict.fromkeys((*(issue.id for issue in ledger.issues(IssueSelection())), *changed))
         parts.append(Part(IssueItem, len(ids), (IssueItem.read(ledger, id_) for id_ in ids)))
     return parts
 
@@ -177,35 +177,35 @@ def _paged(read: Callable[..., list[Any]], total: int) -> Iterator[Any]:
 
 
 def _merged_last(entities: Iterable[Entity]) -> list[Entity]:
-    """Put every entity behind the one that it was merged into."""
-    known = {entity.id: entity for entity in entities}
+    """Sort entities so that each comes after the one that it was merged into."""
+    by_id = {entity.id: entity for entity in entities}
     ordered = dict[str, Entity]()
-    for each in known.values():
-        chain, entity = dict[str, Entity](), each
+    for start in by_id.values():
+        chain, entity = dict[str, Entity](), start
         while entity and entity.id not in ordered and entity.id not in chain:
             chain[entity.id] = entity
-            entity = known.get(entity.merged_into)  # type: ignore[assignment] # the end of the chain
+            entity = by_id.get(entity.merged_into)  # type: ignore[assignment] # the end of the chain
         ordered.update(reversed(chain.items()))
     return list(ordered.values())
 
 
 @dataclass(frozen=True)
 class Item(ABC):
-    """Something that a namespace holds; the fields that are not listed here are the entries of its line.
+    """An item of a namespace; the fields that are not listed here are the entries of its line.
 
     Attributes:
-        kind: the type of its line.
-        counted: the entry of a report under which it is counted.
-        called: what it is called in messages.
+        kind: type of its line.
+        counted: entry of a report that counts it.
+        name_format: format of its name in messages.
         place: where it was read.
-        secrets: the kinds of those that were replaced in it.
-        number: of an owner, where it was read from a store.
-        made: what takes long to make for its writing.
+        secrets: kinds of the secrets that were replaced in it.
+        number: number of its owner, if it was read from a store.
+        made: what `prepared` computed for writing it.
     """
 
     kind: ClassVar[str]
     counted: ClassVar[str]
-    called: ClassVar[str] = "{0.kind} {0.key!r}"
+    name_format: ClassVar[str] = "{0.kind} {0.key!r}"
     place: str = field(default="", kw_only=True)
     secrets: tuple[str, ...] = field(default=(), kw_only=True)
     number: int = field(default=0, kw_only=True)
@@ -213,41 +213,41 @@ class Item(ABC):
 
     @property
     def key(self) -> str:
-        """The id that distinguishes it from others of its kind."""
+        """The id of the item, unique among those of its kind."""
         return str(getattr(self, "id", "") or getattr(self, self.kind).id)
 
     @property
     def name(self) -> str:
-        return self.called.format(self)
+        return self.name_format.format(self)
 
     @property
     def keys(self) -> list[tuple[str, ...]]:
-        """What no two items of an import may have in common."""
+        """Keys that no two items of an import may share."""
         return [(self.kind, self.key)]
 
     @property
     def needs(self) -> list[tuple[str, str]]:
-        """The (kind, id) of what must be there, each once."""
+        """The (kind, id) of what the item refers to and must exist, without duplicates."""
         return []
 
     def records(self) -> Iterator[Any]:
-        """Yield the records in its line."""
+        """Yield the records in the item's line."""
         for name in shape_of(type(self)).types:
             value = getattr(self, name)
             yield from filter(is_dataclass, value if isinstance(value, tuple) else (value,))
 
     def names(self) -> set[str]:
-        """Return the names in it, which cannot be changed without making it another thing."""
+        """Return the names that identify the item, so that changing one makes it another item."""
         return {name for record in self.records() for name in names_of(record)}
 
     def checked(self, max_bytes: int) -> Self:
-        """Return it as it may be stored.
+        """Validate the item; return it normalised, as it may be stored.
 
         Args:
-            max_bytes: the most bytes of UTF-8 that the content of a memory or an episode may have.
+            max_bytes: maximum bytes of UTF-8 of the content of a memory or an episode.
 
         Raises:
-            UsageError: a value is of the wrong kind, empty, too large or out of its range.
+            UsageError: a value has the wrong type, is empty, too large or out of range.
         """
         del max_bytes
         for record in self.records():
@@ -255,59 +255,59 @@ class Item(ABC):
         return self
 
     def cleaned(self, cleaner: Cleaner) -> Self:
-        """Return it without secrets."""
+        """Return the item without secrets."""
         values = {name: getattr(self, name) for name in shape_of(type(self)).types}
         return replace(self, **{name: _cleaned(value, cleaner) for name, value in values.items()})
 
     @abstractmethod
-    def stored(self, known: Known) -> Self | None:
-        """Return what is stored in its place, None where nothing is.
+    def stored(self, reader: NamespaceReader) -> Self | None:
+        """Return the stored item of the same key, or None.
 
         Raises:
-            UsageError: it cannot be kept beside what is there.
+            UsageError: the item cannot be stored beside what the store holds.
         """
 
     def compared(self, stored: Self | None) -> Outcome:
-        """Compare it with what is stored."""
-        return "added" if stored is None else "unchanged" if self.is_said_by(stored) else "conflict"
+        """Compare the item with the stored one."""
+        return "added" if stored is None else "unchanged" if self.is_covered_by(stored) else "conflict"
 
-    def is_said_by(self, stored: Self) -> bool:
-        """Return whether what is stored says what it says."""
+    def is_covered_by(self, stored: Self) -> bool:
+        """Return whether the stored item has the same content."""
         return list(map(comparable, self.records())) == list(map(comparable, stored.records()))
 
     @classmethod
     def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:  # noqa: ARG003
-        """Return items ready to be written, what takes long done; best before a transaction begins."""
+        """Do the slow work of writing items and return them; best called before a transaction begins."""
         return items
 
 
 class ChangeItem(Item):
-    """An item that a change of the store writes; owners and facts have writers of their own."""
+    """An item that a write transaction of the store writes; owners and facts have their own writers."""
 
     @abstractmethod
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:
-        """Write it, prepared, in the place of what is stored; what hangs on that goes."""
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:
+        """Write the prepared item over the stored one, `previous`, and drop what belongs to that."""
 
-    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:
-        """Write it, prepared, in the place of what it was with its secrets; what hangs on that stays."""
-        self.put(change, texts, was)
+    def mend(self, change: MemoryChange, texts: Texts, previous: Self) -> None:
+        """Write the prepared, cleaned item over `previous`, which has secrets, and keep what belongs to that."""
+        self.put(change, texts, previous)
 
 
 def _cleaned(value: Any, cleaner: Cleaner) -> Any:
     if isinstance(value, tuple):
-        return tuple(_cleaned(each, cleaner) for each in value)
+        return tuple(_cleaned(element, cleaner) for element in value)
     return cleaner.record(value) if is_dataclass(value) else value
 
 
 def comparable(record: Any) -> tuple[object, ...]:
-    """Return the values of a record, JSON in the one form in which two of them are compared."""
+    """Return the values of a record for comparison, with JSON in a canonical form."""
     objects = shape_of(type(record)).objects
-    values = {each.name: getattr(record, each.name) for each in fields(record)}
+    values = {column.name: getattr(record, column.name) for column in fields(record)}
     return tuple(json.dumps(json.loads(v), sort_keys=True) if name in objects else v for name, v in values.items())
 
 
 def refuse_odd(record: Any) -> None:
-    """Refuse a value that no record of this class has, by the role of its column."""
+    """Refuse a value that is invalid for the role of its column."""
     is_of_graph = isinstance(record, Episode | Entity | Relation | Alias | Mention | Happening)
     for column in table_of(type(record)).record_columns:
         name, value = column.name, getattr(record, column.name)
@@ -328,7 +328,7 @@ def refuse_odd(record: Any) -> None:
 
 
 def checked_version(version: StoredMemory, max_bytes: int) -> StoredMemory:
-    """Return a version of a memory as it may be stored: what `remember` would refuse is refused here."""
+    """Validate a version of a memory as `remember` does; return it normalised, as it may be stored."""
     owner, record = version.owner, version.record
     if owner.kind != "memory" or owner.path or owner.stamp is not None:
         raise UsageError(
@@ -346,11 +346,11 @@ def checked_version(version: StoredMemory, max_bytes: int) -> StoredMemory:
     if version.expired_at is None and record.status == "archived":
         raise UsageError("status is 'archived', but expired_at is empty", remedy="give the time when it was archived")
     _refuse_early("expired_at", version.expired_at, created_at)
-    new = validate_memory(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
-    if new.tier == "ultra":
+    memory = validate_memory(input_fields(owner, record), max_bytes=max_bytes, force=record.is_forced)
+    if memory.tier == "ultra":
         raise UsageError("tier is 'ultra', which is never stored", remedy="give short, medium or long")
-    kept = {name: getattr(new, name) for name in ("category", "entities", "source", "metadata", "derived_from")}
-    return replace(version, owner=replace(owner, tags=new.tags), record=replace(record, **kept))
+    kept = {name: getattr(memory, name) for name in ("category", "entities", "source", "metadata", "derived_from")}
+    return replace(version, owner=replace(owner, tags=memory.tags), record=replace(record, **kept))
 
 
 @dataclass(frozen=True)
@@ -384,25 +384,25 @@ class MemoryItem(ChangeItem):
 
     def cleaned(self, cleaner: Cleaner) -> Self:
         clean = cleaner.record
-        versions = (replace(each, owner=clean(each.owner), record=clean(each.record)) for each in self.versions)
+        versions = (replace(entry, owner=clean(entry.owner), record=clean(entry.record)) for entry in self.versions)
         return replace(self, versions=tuple(versions))
 
-    def stored(self, known: Known) -> Self | None:
-        versions = known.store.versions(known.namespace, self.key)
-        if not versions and known.store.places(known.namespace, "memory", [self.key]):
+    def stored(self, reader: NamespaceReader) -> Self | None:
+        versions = reader.store.versions(reader.namespace, self.key)
+        if not versions and reader.store.places(reader.namespace, "memory", [self.key]):
             raise UsageError(f"a document of the kind memory has the id {self.key!r:.80}", remedy="give it another one")
         return replace(self, versions=tuple(versions)) if versions else None
 
-    def is_said_by(self, stored: Self) -> bool:
-        """Compare the words and what was said about them, not how they were used since."""
+    def is_covered_by(self, stored: Self) -> bool:
+        """Compare the latest versions' content and attributes, not their use."""
 
-        def said(version: StoredMemory) -> tuple[object, ...]:
+        def content(version: StoredMemory) -> tuple[object, ...]:
             owner, record = version.owner, version.record
-            about = (record.category, record.entities, record.source, record.origin, record.derived_from)
-            words = (record.content, json.loads(record.metadata))
-            return (*words, *about, owner.tags, owner.session, owner.at, owner.title, owner.summary)
+            attributes = (record.category, record.entities, record.source, record.origin, record.derived_from)
+            texts = (record.content, json.loads(record.metadata))
+            return (*texts, *attributes, owner.tags, owner.session, owner.at, owner.title, owner.summary)
 
-        return said(self.latest) == said(stored.latest)
+        return content(self.latest) == content(stored.latest)
 
     @classmethod
     def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
@@ -410,16 +410,16 @@ class MemoryItem(ChangeItem):
         writes = (replace(write, is_placed=True) for write in writes_of(texts.destination, versions))
         return [replace(item, made=[next(writes) for _ in item.versions]) for item in items]
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
-        if was is not None:
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:  # noqa: ARG002
+        if previous is not None:
             change.erase([self.key])
         for version, write in zip(self.versions, self.made, strict=True):
             change.add(write, created_at=version.created_at, expired_at=version.expired_at)
 
-    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:
+    def mend(self, change: MemoryChange, texts: Texts, previous: Self) -> None:
         store, namespace = texts.destination.store, texts.destination.namespace
         links, blocks = store.links(namespace, [self.key], past=True), store.blocks(namespace, [self.key])
-        self.put(change, texts, was)
+        self.put(change, texts, previous)
         for link in links:
             change.link(link)
         for block in blocks:
@@ -440,7 +440,7 @@ def _is_in_vault(path: str) -> bool:
 class LinkItem(ChangeItem):
     """A link between two memories."""
 
-    kind, counted, called = "link", "links", "link from {0.link.source!r} to {0.link.target!r} ({0.link.type!r})"
+    kind, counted, name_format = "link", "links", "link from {0.link.source!r} to {0.link.target!r} ({0.link.type!r})"
     link: Link
 
     @property
@@ -452,7 +452,7 @@ class LinkItem(ChangeItem):
         return [("memory", self.link.source), ("memory", self.link.target)]
 
     def names(self) -> set[str]:
-        return set()  # those of its memories
+        return set()  # its names are those of its memories
 
     def checked(self, max_bytes: int) -> Self:
         link = super().checked(max_bytes).link
@@ -463,24 +463,24 @@ class LinkItem(ChangeItem):
             )
         return self
 
-    def stored(self, known: Known) -> Self | None:
-        link = known.links.get((self.link.source, self.link.target, self.link.type))
+    def stored(self, reader: NamespaceReader) -> Self | None:
+        link = reader.links.get((self.link.source, self.link.target, self.link.type))
         return None if link is None else replace(self, link=link)
 
-    def is_said_by(self, stored: Self) -> bool:
+    def is_covered_by(self, stored: Self) -> bool:
         return stored.link.strength == self.link.strength
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
-        if was is not None:
-            change.unlink(was.link.source, was.link.target, was.link.type)
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:  # noqa: ARG002
+        if previous is not None:
+            change.unlink(previous.link.source, previous.link.target, previous.link.type)
         change.link(self.link)
 
 
 @dataclass(frozen=True)
 class OwnerItem(Item):
-    """An artifact or a document with what it was cut into."""
+    """An artifact or a document with its passages."""
 
-    kind, counted, called = "owner", "owners", "{0.owner.kind} {0.key!r}"
+    kind, counted, name_format = "owner", "owners", "{0.owner.kind} {0.key!r}"
     owner: Owner
     passages: tuple[Chunk, ...]
 
@@ -500,19 +500,19 @@ class OwnerItem(Item):
     def cleaned(self, cleaner: Cleaner) -> Self:
         return replace(self, owner=cleaner.record(self.owner), passages=clean_passages(self.passages, cleaner))
 
-    def stored(self, known: Known) -> Self | None:
+    def stored(self, reader: NamespaceReader) -> Self | None:
         owner = self.owner
-        if owner.kind == "memory" and known.has("memory", owner.id):
+        if owner.kind == "memory" and reader.has("memory", owner.id):
             raise UsageError(f"a memory has the id {owner.id!r:.80}", remedy="give the document another one")
-        number: Any = self.number or known.store.owner_numbers(known.namespace, owner.kind, [owner.id]).get(owner.id)
-        by_path = known.paths.get((owner.kind, owner.path)) if owner.path and not self.number else None
+        number: Any = self.number or reader.store.owner_numbers(reader.namespace, owner.kind, [owner.id]).get(owner.id)
+        by_path = reader.paths.get((owner.kind, owner.path)) if owner.path and not self.number else None
         if by_path not in (None, number):
-            return replace(self, owner=Owner("", owner.kind), passages=())  # another, whose place it would take
-        found = cut_owners(known.store, known.namespace, [] if number is None else [number])
-        return next((replace(self, owner=held, passages=cut, number=number) for _, held, cut in found), None)
+            return replace(self, owner=Owner("", owner.kind), passages=())  # another owner has the path
+        owners = cut_owners(reader.store, reader.namespace, [] if number is None else [number])
+        return next((replace(self, owner=match, passages=cut, number=number) for _, match, cut in owners), None)
 
     def put_owner(self, texts: Texts) -> None:
-        """Write it in a transaction of its own, in the place of the one that it was, whose stamp and time stay."""
+        """Write the owner over its stored state in a transaction of its own; its stamp and time stay."""
         destination = texts.destination
         maker = PassageMaker(destination)
         writes = maker.complete([maker.keep(self.owner, self.passages)])
@@ -522,32 +522,32 @@ class OwnerItem(Item):
 
 
 def clean_passages(chunks: Sequence[Chunk], cleaner: Cleaner) -> tuple[Chunk, ...]:
-    """Return the passages of one text without secrets, also without one that goes from a passage to the next."""
+    """Return the passages of one text without secrets, including secrets that span passages."""
     cleaned = list(chunks)
     while True:
         before = cleaned
         whole, spans = _laid_out(before)
         secrets, cleaned = cleaner.find(whole), []
         for chunk, (begin, end) in zip(before, spans, strict=True):
-            inside = [
+            chunk_secrets = [
                 Secret(secret.kind, max(secret.start, begin) - begin, min(secret.end, end) - begin)
                 for secret in secrets
                 if secret.start < end and secret.end > begin
             ]
-            text = cleaner.text(with_placeholders(chunk.text, inside))
+            text = cleaner.text(with_placeholders(chunk.text, chunk_secrets))
             cleaned.append(replace(chunk, text=text, heading=cleaner.text(chunk.heading)))
         if cleaned == before:
             return tuple(cleaned)
 
 
 def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
-    """Return the text that chunks were cut from, blank lines left out, and where each of them is in it."""
+    """Return the text that chunks were cut from, without blank lines, and the (start, end) of each chunk in it."""
     whole, spans, last_line = "", list[tuple[int, int]](), 0
     for chunk in chunks:
         shared = 0
         if chunk.start_line > last_line:
             whole += "\n" if whole else ""
-        elif chunk.text:  # it may begin with the end of the one before it
+        elif chunk.text:  # it may overlap the chunk before it
             end = whole[spans[-1][0] :][-len(chunk.text) :]
             start = end.find(chunk.text[0])
             while start >= 0 and not chunk.text.startswith(end[start:]):
@@ -562,9 +562,9 @@ def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class KnowledgeItem(ChangeItem):
-    """A map of an agent's knowledge, deleted or not."""
+    """A map of an agent's knowledge, live or deleted."""
 
-    kind, counted, called = "knowledge", "knowledge", "knowledge {0.id!r} of agent {0.record.agent!r}"
+    kind, counted, name_format = "knowledge", "knowledge", "knowledge {0.id!r} of agent {0.record.agent!r}"
     id: str
     created_at: float
     updated_at: float
@@ -582,44 +582,44 @@ class KnowledgeItem(ChangeItem):
     def checked(self, max_bytes: int) -> Self:  # noqa: ARG002
         reject_invalid_id(self.id)
         agent = checked_name(self.record.agent)
-        [made], secrets, _ = checked_maps(agent, [json.loads(self.record.metadata)])
-        if not made.content:
+        [record], secrets, _ = checked_maps(agent, [json.loads(self.record.metadata)])
+        if not record.content:
             raise UsageError("the map holds no text", remedy="leave it out")
         seconds("updated_at", self.updated_at)
         _refuse_early("deleted_at", self.deleted_at, seconds("created_at", self.created_at))
-        return replace(self, record=made, secrets=secrets)
+        return replace(self, record=record, secrets=secrets)
 
     def cleaned(self, cleaner: Cleaner) -> Self:
         record = cleaner.record(self.record)
         return replace(self, record=replace(record, digest=digest_of(record.agent, record.metadata)))
 
-    def stored(self, known: Known) -> Self | None:
-        stored = known.knowledge.of_numbers([self.number]).get(self.number) if self.number else known.items.get(self.id)
-        if stored is None and known.store.places(known.namespace, "knowledge", [self.id]):
+    def stored(self, reader: NamespaceReader) -> Self | None:
+        item = reader.knowledge.of_numbers([self.number]).get(self.number) if self.number else reader.items.get(self.id)
+        if item is None and reader.store.places(reader.namespace, "knowledge", [self.id]):
             raise UsageError(f"a document of the kind knowledge has the id {self.id!r:.80}", remedy="forget that one")
-        return None if stored is None else KnowledgeItem.of(stored)  # type: ignore[return-value] # Self
+        return None if item is None else KnowledgeItem.of(item)  # type: ignore[return-value] # Self
 
-    def is_said_by(self, stored: Self) -> bool:
-        """Compare what two items hold; whether one was deleted since does not count."""
-        own, other = self.record, stored.record
-        return (own.agent, own.metadata) == (other.agent, other.metadata)
+    def is_covered_by(self, stored: Self) -> bool:
+        """Compare the maps, not whether one was deleted since."""
+        record, stored_record = self.record, stored.record
+        return (record.agent, record.metadata) == (stored_record.agent, stored_record.metadata)
 
     @classmethod
     def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
         destination, embedder = texts.destination, str(texts.destination.embedder.stamp.of("knowledge"))
-        if all(each.number and not each.record.embedder for each in items):  # stored where vectorEnabled was false
+        if all(item.number and not item.record.embedder for item in items):  # stored where vectorEnabled was false
             destination, embedder = replace(destination, embedder=NoVectors(destination.embedder.stamp)), ""
         maker = PassageMaker(destination)
-        cut = [maker.prepare(Owner(each.id, "knowledge"), normalise(each.record.content), "text") for each in items]
+        cut = [maker.prepare(Owner(item.id, "knowledge"), normalise(item.record.content), "text") for item in items]
         made = zip(items, maker.complete(cut), strict=True)
         return [
-            replace(each, record=replace(each.record, embedder=embedder, vector=b""), made=write)
-            for each, write in made
+            replace(item, record=replace(item.record, embedder=embedder, vector=b""), made=write)
+            for item, write in made
         ]
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
-        if was is not None:
-            change.knowledge.erase([was.number])
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:  # noqa: ARG002
+        if previous is not None:
+            change.knowledge.erase([previous.number])
         times = {name: getattr(self, name) for name in ("created_at", "updated_at", "deleted_at")}
         change.knowledge.put(KnowledgeWrite(self.made.owner, self.made.passages, self.record), **times)
 
@@ -628,7 +628,7 @@ class KnowledgeItem(ChangeItem):
 class ContextItem(ChangeItem):
     """The context of an agent."""
 
-    kind, counted, called = "context", "contexts", "the context of agent {0.key!r}"
+    kind, counted, name_format = "context", "contexts", "the context of agent {0.key!r}"
     context: ContextRecord
 
     @property
@@ -636,19 +636,19 @@ class ContextItem(ChangeItem):
         return self.context.name
 
     def checked(self, max_bytes: int) -> Self:  # noqa: ARG002
-        given = self.context
-        updated_at = seconds("updated_at", given.updated_at)
-        context = AgentContext(checked_name(given.name), given.last_cursor, json.loads(given.metadata))
+        source = self.context
+        updated_at = seconds("updated_at", source.updated_at)
+        context = AgentContext(checked_name(source.name), source.last_cursor, json.loads(source.metadata))
         return replace(self, context=record_of(context, updated_at))
 
-    def stored(self, known: Known) -> Self | None:
-        context = known.knowledge.context(self.key)
+    def stored(self, reader: NamespaceReader) -> Self | None:
+        context = reader.knowledge.context(self.key)
         return None if context is None else replace(self, context=context)
 
-    def is_said_by(self, stored: Self) -> bool:
+    def is_covered_by(self, stored: Self) -> bool:
         return replace(stored.context, updated_at=self.context.updated_at) == self.context
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:  # noqa: ARG002
         change.knowledge.put_context(self.context)
 
 
@@ -657,7 +657,7 @@ class IssueItem(ChangeItem):
     """An issue with its history.
 
     Attributes:
-        issue: None where another program keeps it.
+        issue: None if another program keeps it.
     """
 
     kind, counted = "issue", "issues"
@@ -668,7 +668,7 @@ class IssueItem(ChangeItem):
 
     @classmethod
     def read(cls, ledger: LedgerReading, id_: str) -> Self:
-        """Return what a ledger has under an id."""
+        """Read the item of an id from a ledger."""
         return cls(id_, ledger.issue(id_), tuple(ledger.events(id_)), ledger.reversal(id_))
 
     def checked(self, max_bytes: int) -> Self:
@@ -679,7 +679,7 @@ class IssueItem(ChangeItem):
                 raise UsageError(f"the line of {self.name:.80} holds issue {issue.id!r:.80}", remedy="give one id")
             for name, sort in (("dependencies", list), ("comments", list), ("rest", dict)):
                 _parsed(name, getattr(issue, name), sort)
-        # Steps are taken one day: none may reach beyond the vault.
+        # The steps may be executed later: none may reach outside the vault.
         for step in _parsed("steps", reversal.steps, list) if reversal is not None else ():
             path = step.get("path") if isinstance(step, dict) else None
             if path is not None and not (isinstance(path, str) and _is_in_vault(path)):
@@ -690,31 +690,31 @@ class IssueItem(ChangeItem):
         issue = None if self.issue is None else cleaned_issue(self.issue, cleaner.text, cleaner.value)
         return replace(self, issue=issue, events=_cleaned(self.events, cleaner))
 
-    def stored(self, known: Known) -> Self | None:
-        stored = self.read(known.ledger, self.id)
+    def stored(self, reader: NamespaceReader) -> Self | None:
+        stored = self.read(reader.ledger, self.id)
         return None if (stored.issue, stored.events, stored.reversal) == (None, (), None) else stored
 
-    def is_said_by(self, stored: Self) -> bool:
-        unnumbered = [each and replace(each, number=0) for each in (self.reversal, stored.reversal)]
+    def is_covered_by(self, stored: Self) -> bool:
+        unnumbered = [reversal and replace(reversal, number=0) for reversal in (self.reversal, stored.reversal)]
         return (self.issue, self.events, unnumbered[0]) == (stored.issue, stored.events, unnumbered[1])
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
-        rewrite(change.ledger, self.id, self.issue, self.events)  # what undoes its change stays
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:  # noqa: ARG002
+        rewrite(change.ledger, self.id, self.issue, self.events)  # its reversal stays
 
 
-def _parsed(name: str, text: str, sort: type) -> Any:
+def _parsed(name: str, text: str, type_: type) -> Any:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name} is {text!r:.80}", remedy="give JSON as text") from error
-    if not isinstance(found, sort):
-        raise UsageError(f"{name} is {text!r:.80}", remedy="give " + ("an array" if sort is list else "an object"))
-    return found
+    if not isinstance(value, type_):
+        raise UsageError(f"{name} is {text!r:.80}", remedy="give " + ("an array" if type_ is list else "an object"))
+    return value
 
 
 @dataclass(frozen=True)
 class FactItem(Item):
-    """A fact of another system between two things that are given by their names; `types`: of these."""
+    """A fact of another system between two entities given by name; `types`: the types of the two."""
 
     kind, counted = "fact", "relations"
     fact: Assertion
@@ -724,62 +724,62 @@ class FactItem(Item):
     def key(self) -> str:
         return self.fact.text
 
-    def stored(self, known: Known) -> Self | None:
-        """Return it where things of these names are in a fact of this type that somebody gave in the same words."""
-        graph, fact = known.graph, self.fact
+    def stored(self, reader: NamespaceReader) -> Self | None:
+        """Return the item if a fact of its type between entities of its names was stated in the same words."""
+        graph, fact = reader.graph, self.fact
         ends = normal(fact.source), normal(fact.target)
-        named = graph.named(ends)
-        sources, targets = ([each.id for each in named.get(end, ())] for end in ends)
-        is_said = any(
+        entities = graph.entities_by_name(ends)
+        sources, targets = ([entity.id for entity in entities.get(end, ())] for end in ends)
+        is_stated = any(
             evidence is not None and not evidence.episode and evidence.text == fact.text
-            for one, other in (*product(sources, targets), *product(targets, sources))
-            for relation in graph.facts(one, fact.type, other)
+            for left, right in (*product(sources, targets), *product(targets, sources))
+            for relation in graph.facts(left, fact.type, right)
             for evidence in map(assertion_of, graph.happenings("relation", relation.id))
         )
-        return self if is_said else None
+        return self if is_stated else None
 
-    def is_said_by(self, stored: Self) -> bool:
+    def is_covered_by(self, stored: Self) -> bool:
         return stored is self
 
     @classmethod
     def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
-        names = sorted({name for each in items for name in (each.fact.source, each.fact.target)})
-        texts.prepare([*names, *(fact_text(each.fact.text, each.fact.type) for each in items)])
+        names = sorted({name for item in items for name in (item.fact.source, item.fact.target)})
+        texts.prepare([*names, *(fact_text(item.fact.text, item.fact.type) for item in items)])
         return items
 
 
 @dataclass(frozen=True)
 class GraphItem(ChangeItem):
-    """A part of a graph: an episode, an entity or a fact.
+    """An item of the graph: an episode, an entity or a fact.
 
-    An entity or a fact grows with later episodes: where the store already holds all of an imported one, the stored
-    state is the same or newer, and stays.
+    An entity or a fact grows with later episodes: if the store already has all of an imported one, the stored state is
+    the same or newer, and stays.
     """
 
     @classmethod
     def read(cls, graph: GraphReading, records: Iterable[Any]) -> Iterator[Self]:
-        """Yield records of a graph with what hangs on them."""
-        waiting, names, make = iter(records), shape_of(cls).types, cast("Callable[..., Self]", cls)
-        while some := list(islice(waiting, _AT_ONCE)):
-            ids, kind = [each.id for each in some], cast("Subject", cls.kind)
+        """Yield the items of records, with their aliases, mentions and happenings."""
+        remaining, names, new_item = iter(records), shape_of(cls).types, cast("Callable[..., Self]", cls)
+        while batch := list(islice(remaining, _AT_ONCE)):
+            ids, kind = [record.id for record in batch], cast("Subject", cls.kind)
             aliases = graph.aliases(ids) if "aliases" in names else {}
             mentions = graph.mentions(kind, ids) if "mentions" in names else {}
-            for each in some:
-                found: dict[str, Any] = {"aliases": aliases.get(each.id, ()), "mentions": mentions.get(each.id, ())}
+            for record in batch:
+                parts: dict[str, Any] = {"aliases": aliases.get(record.id, ()), "mentions": mentions.get(record.id, ())}
                 if "happenings" in names:
-                    found["happenings"] = graph.happenings(kind, each.id)
-                yield make(each, **{name: tuple(rows) for name, rows in found.items() if name in names})
+                    parts["happenings"] = graph.happenings(kind, record.id)
+                yield new_item(record, **{name: tuple(rows) for name, rows in parts.items() if name in names})
 
-    def stored(self, known: Known) -> Self | None:
-        found = getattr(known.graph, self.counted)([self.key])  # the method of that name
-        return next(self.read(known.graph, found.values()), None)
+    def stored(self, reader: NamespaceReader) -> Self | None:
+        rows = getattr(reader.graph, self.counted)([self.key])  # the method of that name
+        return next(self.read(reader.graph, rows.values()), None)
 
     def names(self) -> set[str]:
-        return {self.key}  # the others are those of what it names
+        return {self.key}  # its other names belong to what it refers to
 
     @property
     def text(self) -> str:
-        """What it is found by, "" where it is not."""
+        """The text that is indexed for search; "" if none is."""
         return ""
 
     @classmethod
@@ -800,22 +800,22 @@ class EpisodeItem(GraphItem):
             reject_invalid(self.episode.content, max_bytes=max_bytes)
         return super().checked(max_bytes)
 
-    def is_said_by(self, stored: Self) -> bool:
-        # A version of a memory that says what the one before it said is the same episode.
-        own = self.episode
-        return replace(stored.episode, created_at=own.created_at, version=own.version) == own
+    def is_covered_by(self, stored: Self) -> bool:
+        # A version of a memory with the same content as the version before is the same episode.
+        episode = self.episode
+        return replace(stored.episode, created_at=episode.created_at, version=episode.version) == episode
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:  # noqa: ARG002
         change.graph.drop(Mention, episode=self.key)
         change.graph.put(self.episode)
 
-    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:  # noqa: ARG002
+    def mend(self, change: MemoryChange, texts: Texts, previous: Self) -> None:  # noqa: ARG002
         change.graph.put(self.episode)
 
 
 @dataclass(frozen=True)
 class EntityItem(GraphItem):
-    """An entity with its names, where it is mentioned, and what happened to it."""
+    """An entity with its aliases, mentions and happenings."""
 
     kind, counted = "entity", "entities"
     entity: Entity
@@ -830,15 +830,14 @@ class EntityItem(GraphItem):
 
     @property
     def text(self) -> str:
-        names = [each.name for each in names_among(self.aliases)]
+        names = [alias.name for alias in names_among(self.aliases)]
         return "" if self.entity.merged_into else names_text(self.entity.name, names)
 
     def checked(self, max_bytes: int) -> Self:
         if not self.entity.name.strip() or not self.entity.type.strip():
             raise UsageError("the entity has no name, or no type", remedy="give both")
         if not all(
-            isinstance(each, str)
-            for each in _readable("attributes", lambda entity: [*merged_into(entity)], self.entity)
+            isinstance(id_, str) for id_ in _readable("attributes", lambda entity: [*merged_into(entity)], self.entity)
         ):
             raise UsageError(
                 "attributes cannot be read: what was merged into it is named otherwise than by ids",
@@ -853,13 +852,13 @@ class EntityItem(GraphItem):
         clean = replace(self, entity=entity, aliases=cleaner.aliases(entity, self.aliases))
         return _with_clean_history(clean, cleaner)
 
-    def is_said_by(self, stored: Self) -> bool:
-        """Return whether it is the stored one, or was before that was named and mentioned further."""
-        names, known = ({alias.normal for alias in each.aliases} for each in (self, stored))
+    def is_covered_by(self, stored: Self) -> bool:
+        """Return whether the item is the stored one or an earlier state of it, with fewer names and mentions."""
+        names, stored_names = ({alias.normal for alias in item.aliases} for item in (self, stored))
         is_earlier = bool(names) and stored.entity.created_at == self.entity.created_at
-        return names <= known and _is_within(self, stored, comparable, is_earlier=is_earlier)
+        return names <= stored_names and _is_within(self, stored, comparable, is_earlier=is_earlier)
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:  # noqa: ARG002
         names = names_among(self.aliases)
         change.graph.erase_entities([self.key])
         change.graph.put_entity(self.entity, texts.of_entity(self.entity, names) if self.text else ())
@@ -868,7 +867,7 @@ class EntityItem(GraphItem):
 
 @dataclass(frozen=True)
 class RelationItem(GraphItem):
-    """A fact with where it is said, and what happened to it."""
+    """A fact with its mentions and happenings."""
 
     kind, counted = "relation", "relations"
     relation: Relation
@@ -898,11 +897,11 @@ class RelationItem(GraphItem):
     def cleaned(self, cleaner: Cleaner) -> Self:
         return _with_clean_history(replace(self, relation=cleaner.of_graph(self.relation)), cleaner)
 
-    def is_said_by(self, stored: Self) -> bool:
-        """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
+    def is_covered_by(self, stored: Self) -> bool:
+        """Compare the assertions; everything else follows from them and from the current entities."""
         return _is_within(self, stored, assertion_of)
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+    def put(self, change: MemoryChange, texts: Texts, previous: Self | None) -> None:  # noqa: ARG002
         change.graph.erase_relations([self.key])
         change.graph.put_relation(self.relation, texts.of_relation(self.relation))
         change.graph.put(*self.mentions, *self.happenings)
@@ -913,21 +912,21 @@ def _episodes_of(mentions: Iterable[Mention]) -> list[tuple[str, str]]:
 
 
 def _is_within(
-    own: EntityItem | RelationItem, stored: Any, told: Callable[[Happening], object], *, is_earlier: bool = False
+    item: EntityItem | RelationItem, stored: Any, key: Callable[[Happening], object], *, is_earlier: bool = False
 ) -> bool:
-    """Return whether what is stored has what hangs on an item, or is the same where `told` finds nothing to compare."""
-    said = set(map(told, own.happenings)) - {None}
+    """Return whether `stored` has the mentions and happening keys of `item`; if it has no keys, compare the records."""
+    keys = set(map(key, item.happenings)) - {None}
     return (
-        (bool(said) or is_earlier or comparable(getattr(own, own.kind)) == comparable(getattr(stored, own.kind)))
-        and said <= set(map(told, stored.happenings))
-        and set(own.mentions) <= set(stored.mentions)
+        (bool(keys) or is_earlier or comparable(getattr(item, item.kind)) == comparable(getattr(stored, item.kind)))
+        and keys <= set(map(key, stored.happenings))
+        and set(item.mentions) <= set(stored.mentions)
     )
 
 
-Told = TypeVar("Told", bound=EntityItem | RelationItem)
+HistoryItem = TypeVar("HistoryItem", bound=EntityItem | RelationItem)
 
 
-def _with_clean_history(item: Told, cleaner: Cleaner) -> Told:
+def _with_clean_history(item: HistoryItem, cleaner: Cleaner) -> HistoryItem:
     return replace(item, mentions=cleaner.mentions(item.mentions), happenings=cleaner.happenings(item.happenings))
 
 
@@ -939,10 +938,10 @@ def _refuse_odd_history(mentions: Iterable[Mention], happenings: Iterable[Happen
         _readable("detail", refuse_odd_detail, happening)
 
 
-def _readable(name: str, read: Callable[[Any], Any], what: object) -> Any:
-    """Return what `read` makes of a JSON text; one that does not follow our rules is refused."""
+def _readable(name: str, read: Callable[[Any], Any], record: object) -> Any:
+    """Return `read(record)`; refuse a JSON text that it cannot read."""
     try:
-        return read(what)
+        return read(record)
     except (ConfigError, TypeError, ValueError, AttributeError, KeyError) as error:
         raise UsageError(f"{name} cannot be read: {error!s:.80}", remedy="export again") from error
 
@@ -961,4 +960,4 @@ ITEMS: Final[Mapping[str, type[Item]]] = {
         IssueItem,
     )
 }
-"""The classes by the type of their line."""
+"""The classes of items by the type of their line."""

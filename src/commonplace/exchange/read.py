@@ -1,4 +1,4 @@
-"""Read what is imported: our exports, rejecting one that is truncated or damaged, and the files of other systems."""
+"""Read the sources of an import: our exports, rejecting truncated and damaged ones, and files of other systems."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import IO, Any, Final
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
-from commonplace.exchange.codec import FORMAT, VERSION, built, decoded, refuse_other_entries
+from commonplace.exchange.codec import FORMAT, VERSION, build, decode_line, refuse_other_entries
 from commonplace.exchange.items import ITEMS, FactItem, Item, LinkItem, MemoryItem
 from commonplace.formats.foreign import detect as systems
-from commonplace.formats.foreign.reader import Foreign, ForeignMemory
+from commonplace.formats.foreign.reader import ForeignData, ForeignMemory
 from commonplace.graph.episodes import itself
 from commonplace.graph.facts import Assertion
 from commonplace.graph.kinds import Kinds
@@ -31,11 +31,11 @@ _AGAIN: Final = "export it again"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that cannot be kept.
+    """Something in a source that cannot be stored.
 
     Attributes:
-        place: the line, and the file where there are several.
-        name: what it is about, as far as that can be known.
+        place: the line, and the file if there are several.
+        name: what it is about, if known.
         reason: the value, the limit and what to do.
     """
 
@@ -47,8 +47,8 @@ class Problem:
         return f"{self.place} ({self.name:.120}): {self.reason}" if self.name else f"{self.place}: {self.reason}"
 
 
-Found = Item | Problem | str
-"""An item, what is wrong with one, or a sentence about what is imported that somebody may want to know."""
+SourceItem = Item | Problem | str
+"""An item, a problem with one, or a notice about the source: one sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +57,19 @@ class Source:
 
     Attributes:
         format: its name.
-        items: reads it from the start, each time it is called; a file that is damaged as a whole raises.
+        items: each call reads the source from the start; raises if the file as a whole is damaged.
     """
 
     format: str
-    items: Callable[[], Iterator[Found]]
+    items: Callable[[], Iterator[SourceItem]]
 
 
 def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
-    """Yield what an export holds, each memory with all its versions, checked and without secrets.
+    """Yield the items of an export, checked and without secrets; a memory has all its versions.
 
     Raises:
         StoreVersionError: a newer Commonplace wrote it.
-        UsageError: it is no export, cut off, or damaged.
+        UsageError: the file is no export, truncated or damaged.
     """
     cleaner = Cleaner()
     with path.open("rb") as file:
@@ -83,13 +83,13 @@ def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
 
 
 def cleaned(item: Item, cleaner: Cleaner) -> Item:
-    """Return an item without secrets, and which kinds of them it had."""
+    """Return an item without secrets; its `secrets` name their kinds."""
     clean = item.cleaned(cleaner)
-    return replace(clean, secrets=(*item.secrets, *cleaner.taken()))
+    return replace(clean, secrets=(*item.secrets, *cleaner.take_kinds()))
 
 
 def _groups(entries: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield each line with its place; the lines of one memory, which follow each other, together."""
+    """Yield (place, lines); the consecutive lines of one memory come together."""
 
     def memory(entry: tuple[int, dict[str, Any]]) -> object:
         number, line = entry
@@ -106,19 +106,19 @@ def _item(lines: list[dict[str, Any]], place: str) -> Item:
     kind = lines[0]["type"]
     if kind not in ITEMS:
         raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(ITEMS)}")
-    what = f"a line of the type {kind}"
+    label = f"a line of the type {kind}"
     entries = [{name: value for name, value in line.items() if name != "type"} for line in lines]
     if kind == MemoryItem.kind:
-        return MemoryItem(tuple(built(StoredMemory, entry, what=what, number=0) for entry in entries), place=place)
-    main = entries[0].get(kind)
-    id_ = str(entries[0].get("id") or (main.get("id") if isinstance(main, dict) else ""))
-    # What the line says for its aliases (their entity), mentions and happenings (kind and subject) and events (issue).
-    told = {"kind": kind, **dict.fromkeys(("entity", "subject", "issue"), id_)}
-    return built(ITEMS[kind], entries[0], told, what=what, place=place)
+        return MemoryItem(tuple(build(StoredMemory, entry, name=label, number=0) for entry in entries), place=place)
+    body = entries[0].get(kind)
+    id_ = str(entries[0].get("id") or (body.get("id") if isinstance(body, dict) else ""))
+    # What aliases (entity), mentions and happenings (kind and subject) and events (issue) inherit from the line.
+    inherited = {"kind": kind, **dict.fromkeys(("entity", "subject", "issue"), id_)}
+    return build(ITEMS[kind], entries[0], inherited, name=label, place=place)
 
 
 def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number, entries) of the lines between the first and the last, which are checked."""
+    """Yield (number, entries) of the lines between the first and the last; check these two."""
     digest, number = hashlib.sha256(), 0
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -126,7 +126,7 @@ def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]
             what = f"has more than {MAX_LINE_BYTES:,} bytes" if len(line) > MAX_LINE_BYTES else "is cut off"
             raise UsageError(f"line {number} of {name} {what}", remedy=_AGAIN)
         try:
-            entries = decoded(line)
+            entries = decode_line(line)
         except UsageError as error:
             raise UsageError(f"line {number} of {name} is broken: {error.args[0]}", remedy=_AGAIN) from error
         if entries.get("type") == "end":
@@ -155,13 +155,13 @@ def _check_header(name: str, entries: Mapping[str, Any]) -> None:
             f"{name} has version {version} of the format, this Commonplace knows version {VERSION}",
             remedy="upgrade Commonplace",
         )
-    known = ("format", "version", "commonplace", "namespace", "kinds", "counts")
-    refuse_other_entries(f"the first line of {name}", entries, known, frozenset())
+    allowed = ("format", "version", "commonplace", "namespace", "kinds", "counts")
+    refuse_other_entries(f"the first line of {name}", entries, allowed, frozenset())
 
 
 def _check_end(name: str, number: int, entries: Mapping[str, Any], sha256: str) -> None:
-    known = ("type", "lines", "sha256")
-    refuse_other_entries("a line of the type end", entries, known, frozenset(known))
+    allowed = ("type", "lines", "sha256")
+    refuse_other_entries("a line of the type end", entries, allowed, frozenset(allowed))
     if number == 1:
         raise UsageError(f"{name} has no first line", remedy=_AGAIN)
     if entries["lines"] != number - 1:
@@ -173,14 +173,14 @@ def _check_end(name: str, number: int, entries: Mapping[str, Any], sha256: str) 
 
 
 def _name_of(line: Mapping[str, Any]) -> str:
-    """Return what a line is about, as far as that can be known."""
+    """Return a name for what a line is about, for messages."""
     link = line.get("link")
     if isinstance(link, dict):
         return f"link from {link.get('source')!r:.80} to {link.get('target')!r:.80}"
-    main = line.get("owner", line.get(line["type"]))
-    known = main if isinstance(main, dict) else line
-    kind = known.get("kind")
-    return f"{kind if isinstance(kind, str) else line['type']:.20} {known.get('id')!r:.80}"
+    body = line.get("owner", line.get(line["type"]))
+    entry = body if isinstance(body, dict) else line
+    kind = entry.get("kind")
+    return f"{kind if isinstance(kind, str) else line['type']:.20} {entry.get('id')!r:.80}"
 
 
 AUTO: Final = "auto"
@@ -189,12 +189,12 @@ FORMATS: Final = (AUTO, OWN, *systems.READERS)
 
 
 def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Source:
-    """Return the file or folder at a path as something to import.
+    """Return the file or folder at a path as a source of items.
 
     Args:
         format_: one of `FORMATS`.
-        kinds: the types of entities and facts that there are.
-        now: from when on memories that name no time are known, seconds since the epoch.
+        kinds: the configured types of entities and facts.
+        now: time from which memories without a time are known, seconds since the epoch.
         max_bytes: the most bytes of UTF-8 that the content of a memory may have.
     """
     one_of("format", format_, FORMATS)
@@ -217,14 +217,14 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
     return Source(name, partial(items_of, foreign, name, kinds=kinds, now=now, max_bytes=max_bytes))
 
 
-def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Iterator[Found]:
-    """Yield what was read as items, memories before links and facts.
+def items_of(foreign: ForeignData, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Iterator[SourceItem]:
+    """Yield the data of another system as items, memories before links and facts.
 
-    A memory without a time has none here either, so that it is the same whenever it is imported; it is known from `now`
-    on. A title that the content does not begin with becomes its first line.
+    A memory without a time stays without one, so that every import yields the same memory; it is known from `now` on. A
+    title that the content does not begin with becomes its first line.
 
     Args:
-        format_: the source of memories that name none.
+        format_: the `source` of memories that have none.
     """
     for problem in foreign.problems:
         yield Problem(problem.path, "", problem.reason)
@@ -241,12 +241,12 @@ def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_by
         yield LinkItem(replace(link, type=type_, created_at=now), place=format_)
     for fact in foreign.facts:
         try:
-            ends = [redact(checked(name, each)) for name, each in (("source", fact.source), ("target", fact.target))]
+            ends = [redact(checked(name, end)) for name, end in (("source", fact.source), ("target", fact.target))]
             source, target = (end.text for end in ends)
             if normal(source) == normal(target):
                 raise itself(source)
         except UsageError as error:
-            yield Problem(fact.place, "", str(error))
+            yield Problem(fact.location, "", str(error))
             continue
         # The fact gets a type of ours; the sentence that says it keeps the other system's word for the relation.
         words = redact(" ".join(fact.type.replace("_", " ").split()) or "is related to")
@@ -263,26 +263,26 @@ def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_by
             type=relation_type(fact.type, kinds),
         )
         of_source, of_target = (
-            entity_type(each, kinds) if each else "" for each in (fact.source_type, fact.target_type)
+            entity_type(type_, kinds) if type_ else "" for type_ in (fact.source_type, fact.target_type)
         )
-        secrets = tuple(kind for each in (*ends, words) for kind in each.kinds)
-        yield FactItem(given, (of_source, of_target), place=fact.place, secrets=secrets)
+        secrets = tuple(kind for text in (*ends, words) for kind in text.kinds)
+        yield FactItem(given, (of_source, of_target), place=fact.location, secrets=secrets)
 
 
 def _memory(memory: ForeignMemory, format_: str, now: float) -> MemoryItem:
     at = memory.updated_at if memory.created_at is None else memory.created_at
     known_at = now if at is None else at
     last_known = max(known_at, memory.last_used or known_at, memory.updated_at or known_at)
-    is_told = memory.last_used is not None or memory.status == "archived"
-    # A file without uses is one of years ago as a whole: without this, the first decay would archive all of it.
-    last_used = last_known if is_told else max(last_known, now)
+    has_use = memory.last_used is not None or memory.status == "archived"
+    # In a source without uses, all memories may be years old: without this, the first decay would archive them all.
+    last_used = last_known if has_use else max(last_known, now)
     owner = Owner(memory.id, "memory", tags=memory.tags, session=memory.session, position=memory.position, at=at)
     title, content = memory.title.strip(), memory.content
     first = content.lstrip("# \n").partition("\n")[0]
     has_title = not title or first.strip().casefold() == title.casefold()
     record = MemoryRecord(
         content=content if has_title else f"{title}\n\n{content}",
-        tier=memory.tier or "medium",  # what another system kept is worth more than a day's note, and not for ever
+        tier=memory.tier or "medium",  # worth more than a day's note, but not kept for ever
         status=memory.status,
         category=memory.category,
         entities=memory.entities,

@@ -1,7 +1,7 @@
 """Restore a backup into a directory and put it in place of a store.
 
-Whoever has the old store open must close it first: what it wrote after the change of places would be written to the
-old store, which nobody reads any more. So a store that is open anywhere is not replaced.
+A store that any program has open is not replaced: that program would go on writing to the old store, which nobody
+reads any more.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from commonplace.exchange.backup import (
     BACKUP,
     Manifest,
     backup_note,
+    check_database,
     counter,
     database_errors,
-    examined,
-    opened,
+    open_backup,
     put_notes,
     unpack,
 )
@@ -50,7 +50,7 @@ _EXCHANGE = 2
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 _IGNORE: Final = ".gitignore"
 _CARRIED: Final = (_IGNORE, STORE_FILE)
-"""What a place keeps whatever store it holds."""
+"""Files that a directory keeps whatever store it holds."""
 
 _TRIES, _PAUSE_S = 20, 0.05
 _LOCK_S = 10.0
@@ -58,15 +58,15 @@ _LOCK_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """A store that was made of a backup.
+    """A store that was restored from a backup.
 
     Attributes:
         directory: the store.
-        store: its id, which is that of the store that was backed up.
+        store: its id, the same as that of the store that was backed up.
         change: last number of the change sequence that it holds.
         files: how many files of Markdown it holds.
         backed_up_at: ISO 8601, UTC.
-        kept: where the store is that was there before, None where there was none.
+        kept: path of the store that was replaced; None if there was none.
     """
 
     directory: Path
@@ -86,26 +86,26 @@ def restore(
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
 ) -> RestoreReport:
-    """Make a store of a backup; everything in it is checked before anything at its place is touched.
+    """Restore a store from a backup; check all of the backup before touching anything in the directory.
 
     The index is not part of a backup: the first search builds it. Close every program that has the store open before
-    you replace it, servers of agents too; it is refused otherwise. A crash leaves the old store or the new one at its
-    place, and perhaps a directory beside it whose name ends in `.new`: the next restore there removes it, and so does
-    the next backup, forgetting or `doctor` of the store there.
+    you replace it, agents' servers too; otherwise the restore is refused. A crash leaves either the old store or the
+    new one in the directory, and perhaps a sibling directory whose name ends in `.new`: the next restore to the
+    directory removes it, and so does the next backup, forgetting or `doctor` of its store.
 
     Args:
         source: a file that `Engine.backup` wrote.
-        path: the store's directory; None is the one that `commonplace.open` would take.
-        replace: put it in the place of a store that is there, which is kept beside it under a name with the time.
-        progress: called with bytes.
+        path: the store's directory; None: the one that `commonplace.open` would use.
+        replace: replace an existing store, which is kept beside the new one under a name with the time.
+        progress: called with numbers of bytes.
         clock: returns seconds since the epoch.
 
     Raises:
-        NotFoundError: there is no such backup.
-        StoreBusyError: another program has the store open that would be replaced.
-        StoreDamagedError: the backup is damaged, cut off, or no backup. Nothing was changed.
+        NotFoundError: the backup does not exist.
+        StoreBusyError: another program has the store to be replaced open.
+        StoreDamagedError: the file is damaged, truncated or no backup. Nothing was changed.
         StoreVersionError: a newer Commonplace wrote the backup or the store in it. Nothing was changed.
-        StoreError: there is a store, or something else, at the place, or it cannot be written. Nothing was changed.
+        StoreError: the directory holds a store or something else, or cannot be written. Nothing was changed.
     """
     begun = time.perf_counter()
     if path is None:
@@ -115,19 +115,19 @@ def restore(
             f"a backup cannot be restored to {address_of(path)}",
             remedy="restore it to a directory, and move it by `commonplace export` and `commonplace import`",
         )
-    # Links are followed: what is moved is the directory itself.
+    # Follow links: the directory itself is moved.
     backup, directory = Path(source).expanduser().absolute(), Path(path).expanduser().resolve()
     writing = f"cannot restore to {directory}"
     with (
         file_errors(writing, remedy="make its parent writable, or name another place"),
-        opened(backup) as (archive, manifest),
+        open_backup(backup) as (archive, manifest),
     ):
         is_store = _refuse_occupied(directory, is_replacing=replace)
         clear_drafts(directory)
         now = datetime.fromtimestamp(clock(), UTC)
-        named = f"{directory.name}.{now:%Y-%m-%dT%H-%M-%SZ}"
-        asides = (directory.with_name(f"{named}{f'.{number}' if number else ''}.replaced") for number in count())
-        aside = next(each for each in asides if not os.path.lexists(each))
+        base_name = f"{directory.name}.{now:%Y-%m-%dT%H-%M-%SZ}"
+        asides = (directory.with_name(f"{base_name}{f'.{number}' if number else ''}.replaced") for number in count())
+        aside = next(candidate for candidate in asides if not os.path.lexists(candidate))
         directory.parent.mkdir(parents=True, exist_ok=True)
         with (
             restore_draft(directory, aside) as new,
@@ -135,8 +135,8 @@ def restore(
         ):
             _unpack_all(new, directory, archive, manifest, progress)
             another = "take another backup"
-            found = examined(new / DATABASE, "the store in the backup is damaged", another)
-            if found != (manifest.store, manifest.change):
+            identity = check_database(new / DATABASE, "the store in the backup is damaged", another)
+            if identity != (manifest.store, manifest.change):
                 raise StoreDamagedError(
                     "the store in the backup is not the one that its manifest names", remedy=another
                 )
@@ -158,22 +158,22 @@ def restore(
 
 
 def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
-    """Refuse an occupied place that may not be replaced; return whether a store is there."""
+    """Refuse an occupied directory unless its store may be replaced; return whether it holds a store."""
     if not os.path.lexists(directory):
         return False
     if not directory.is_dir():
         raise StoreError(f"{directory} is a file", remedy="name a directory")
     refuse_links(directory)
-    is_store, left = os.path.lexists(directory / DATABASE), left_behind(directory / DATABASE)
-    if is_store or left:
+    is_store, leftovers = os.path.lexists(directory / DATABASE), left_behind(directory / DATABASE)
+    if is_store or leftovers:
         if is_replacing:
             return True
-        what = "a store already" if is_store else f"files of a store, but not its {DATABASE}: {', '.join(left)}"
+        content = "a store already" if is_store else f"files of a store, but not its {DATABASE}: {', '.join(leftovers)}"
         raise StoreError(
-            f"{directory} holds {what}",
+            f"{directory} holds {content}",
             remedy="replace it with replace=True, which keeps the old files, or name another directory",
         )
-    strange = sorted(each.name for each in directory.iterdir() if each.name not in _CARRIED)
+    strange = sorted(child.name for child in directory.iterdir() if child.name not in _CARRIED)
     if strange:
         raise StoreError(
             f"{directory} holds no store, but {strange[0]!r}", remedy="name a directory that is empty or does not exist"
@@ -182,7 +182,7 @@ def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
 
 
 def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest, progress: Progress | None) -> None:
-    """Put into a new directory what the old one keeps, and the files of a backup."""
+    """Copy the old directory's kept files and unpack the files of a backup into the new directory."""
     free = shutil.disk_usage(new).free
     if manifest.total_bytes > free:
         raise StoreError(
@@ -192,7 +192,7 @@ def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest
     for name in _CARRIED:
         if (directory / name).is_file():
             shutil.copy2(directory / name, new / name)
-    # A project's store is hidden from the project's own history before it has content.
+    # Hide a project's store from the project's version control before it has content.
     if directory.name == STORE_NAME and not (new / _IGNORE).exists():
         (new / _IGNORE).write_text("*\n", encoding="utf-8")
     count = counter(progress, "Restoring", manifest.total_bytes)
@@ -207,7 +207,7 @@ def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest
 
 
 def _place_store(new: Path, directory: Path, aside: Path) -> None:
-    """Put a store where none is: at most what it carries was there."""
+    """Move a store to a directory that is missing or holds at most the files of `_CARRIED`."""
     _sync_all(new)
     if directory.exists():
         left = put_in_place(new, directory, aside)
@@ -220,25 +220,25 @@ def _place_store(new: Path, directory: Path, aside: Path) -> None:
 
 
 def _replace_store(new: Path, directory: Path, aside: Path, now: datetime) -> Path:
-    """Put a store where another one is, and return where that is kept.
+    """Replace a store and return the path where the old one is kept.
 
-    What is forgotten later is still in the other one, and in the copies that it knew: the new one takes them over.
+    The old store and its backups still hold what is forgotten later, so the new store takes over the notes about them.
     """
-    database, known = directory / DATABASE, list[Note]()
+    database, notes = directory / DATABASE, list[Note]()
     with suppress(StoreError), closing(Store.open(database, create=False)) as store:  # it may be unreadable
-        known = store.notes(WHOLE_STORE, BACKUP)
-    put_notes(new / DATABASE, [*known, backup_note(aside, now, replaced=True)])
+        notes = store.notes(WHOLE_STORE, BACKUP)
+    put_notes(new / DATABASE, [*notes, backup_note(aside, now, replaced=True)])
     _sync_all(new)
     with FileLock(lock_path(database)).hold(_LOCK_S):
-        # Only where nobody else has a database open does SQLite let it leave the log's mode. That folds the log into
-        # it, too. A damaged one cannot be checked.
-        for left in reversed(range(_TRIES if database.exists() else 0)):
+        # SQLite lets a database leave WAL mode only if nobody else has it open. That also folds the log into it. A
+        # damaged database cannot be checked.
+        for tries_left in reversed(range(_TRIES if database.exists() else 0)):
             try:
                 with driver_errors(database), closing(connect(database, 0)) as db:
                     db.execute("PRAGMA journal_mode = DELETE").fetchone()
                 break
             except StoreBusyError as error:
-                if not left:
+                if not tries_left:
                     raise StoreBusyError(
                         f"another program has the store {database} open",
                         remedy="close every program that uses it, servers of agents too, and restore again",
@@ -255,17 +255,17 @@ def _replace_store(new: Path, directory: Path, aside: Path, now: datetime) -> Pa
 
 
 def _sync_all(new: Path) -> None:
-    for place, _, names in os.walk(new, topdown=False):
+    for folder, _, names in os.walk(new, topdown=False):
         for name in names:
-            sync(Path(place, name))
-        sync(Path(place))
+            sync(Path(folder, name))
+        sync(Path(folder))
 
 
 def put_in_place(new: Path, directory: Path, aside: Path) -> Path:
-    """Move `new` to `directory`, and `directory` to `aside`; return the latter's path. All are siblings.
+    """Move `new` to `directory` and the old `directory` to `aside`; return where the old one is. All are siblings.
 
-    Where the system can exchange two directories, a crash at any moment leaves one of them whole at `directory`. Where
-    it cannot, a crash between two renames leaves none there, and both whole beside it.
+    If the system can exchange two directories, a crash at any moment leaves one of them whole at `directory`. If it
+    cannot, a crash between the two renames leaves nothing there, and both whole beside it.
 
     Raises:
         OSError: nothing was moved.
@@ -284,10 +284,10 @@ def put_in_place(new: Path, directory: Path, aside: Path) -> Path:
     return aside
 
 
-def _exchange(one: Path, other: Path) -> bool:
-    """Let two directories change places; return False where the system or the file system cannot do that."""
+def _exchange(left: Path, right: Path) -> bool:
+    """Exchange two directories atomically; return False if the system or the file system cannot."""
     system = ctypes.CDLL(None, use_errno=True)
-    first, second = os.fsencode(one), os.fsencode(other)
+    first, second = os.fsencode(left), os.fsencode(right)
     if sys.platform == "darwin":
         call, values = getattr(system, "renamex_np", None), (first, second, _EXCHANGE)
     else:
@@ -299,4 +299,4 @@ def _exchange(one: Path, other: Path) -> bool:
     number = ctypes.get_errno()
     if number in _CANNOT:
         return False
-    raise OSError(number, os.strerror(number), str(other))
+    raise OSError(number, os.strerror(number), str(right))

@@ -1,6 +1,6 @@
 """Extract names, dates and facts from a text by rules."""
 
 from commonplace.extract.extract import extract
-from commonplace.extract.model import Claim, Extraction, Found
+from commonplace.extract.model import Claim, ExtractedEntity, Extraction
 
-__all__ = ["Claim", "Extraction", "Found", "extract"]
+__all__ = ["Claim", "ExtractedEntity", "Extraction", "extract"]

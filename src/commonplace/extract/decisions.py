@@ -76,10 +76,10 @@ def chosen(
             yield stated(group, source, target, "DECIDED", max(stop, 1), source_types=types, **tense)
 
 
-def purpose(line: Line, place: int) -> list[Phrase]:
+def purpose(line: Line, start: int) -> list[Phrase]:
     """Read `for billing`, also after `over MySQL`."""
     tokens = line.tokens
-    for index in range(place, min(place + _MAX_LENGTH, tokens.count)):
+    for index in range(start, min(start + _MAX_LENGTH, tokens.count)):
         lower = tokens.lower[index]
         if lower in _ENDS or lower == "," or index in line.dated:
             return []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field
-from commonplace.extract.model import Found, outermost
+from commonplace.extract.model import ExtractedEntity, outermost
 from commonplace.extract.names import Mention, kind_of_noun
 from commonplace.extract.phrases import PERSONAL, POINTING, SPEAKERS, USER, Phrase
 from commonplace.extract.words import CLASS_NOUNS
@@ -66,11 +66,11 @@ class Entities:
             return self.type_of(antecedent)
         return self._all[antecedent].type if antecedent is not None else ""
 
-    def name_of(self, place: int) -> str:
-        return self._all[place].name
+    def name_of(self, index: int) -> str:
+        return self._all[index].name
 
-    def retype(self, place: int, type_: str) -> None:
-        self._all[place].type = type_
+    def retype(self, index: int, type_: str) -> None:
+        self._all[index].type = type_
 
     def begin(self, mentions: Iterable[Mention], subjects: Sequence[Phrase]) -> None:
         """Begin a sentence: add its names, and its subjects as antecedents for later pronouns."""
@@ -130,10 +130,10 @@ class Entities:
         self._last[entity.type] = index
         return index
 
-    def found(self) -> tuple[list[Found], dict[int, int]]:
+    def certain_entities(self) -> tuple[list[ExtractedEntity], dict[int, int]]:
         """Return the entities that are certain to be named, and their new indexes by old index."""
         new_indexes: dict[int, int] = {}
-        entities: list[Found] = []
+        entities: list[ExtractedEntity] = []
         order = sorted(range(len(self._all)), key=lambda index: (min(self._all[index].spans, default=(0, 0)), index))
         is_technical = any(entity.type in ("file", "tool") for entity in self._all if entity.is_sure)
         for index in order:
@@ -157,7 +157,7 @@ class Entities:
             new_indexes[index] = len(entities)
             aliases = tuple(form for form in entity.forms if form != entity.name)
             spans = outermost(entity.spans)
-            entities.append(Found(entity.name, entity.type, spans, aliases, round(entity.confidence, 2)))
+            entities.append(ExtractedEntity(entity.name, entity.type, spans, aliases, round(entity.confidence, 2)))
         return entities, new_indexes
 
     def _new(self, name: str, type_: str, confidence: float) -> int:

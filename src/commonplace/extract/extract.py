@@ -287,7 +287,7 @@ class _Reader:
 
     def result(self) -> Extraction:
         """Return the extraction, each claim once."""
-        entities, indexes = self._entities.found()
+        entities, indexes = self._entities.certain_entities()
         claims = {
             (claim.source, claim.target, claim.type, claim.span, claim.is_end): claim
             for claim in reversed(self._claims)

@@ -171,18 +171,18 @@ def _marked(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
             yield start, stop
 
 
-def is_inside(spans: list[tuple[int, int]], place: int) -> bool:
+def is_inside(spans: list[tuple[int, int]], offset: int) -> bool:
     """Return whether a character is in one of the spans of `quotations`."""
-    index = bisect_right(spans, place, key=lambda span: span[0]) - 1
-    return index >= 0 and place < spans[index][1]
+    index = bisect_right(spans, offset, key=lambda span: span[0]) - 1
+    return index >= 0 and offset < spans[index][1]
 
 
-def is_passed_on(text: str, span: tuple[int, int], place: int) -> bool:
-    """Return whether a sentence quotes or reports what it says at `place`; span and place are in characters."""
-    if is_inside(quotations(text), place):
+def is_passed_on(text: str, span: tuple[int, int], offset: int) -> bool:
+    """Return whether a sentence quotes or reports what it says at `offset`; span and place are in characters."""
+    if is_inside(quotations(text), offset):
         return True
     tokens = Tokens(text, *span)
-    return is_reported(tokens, bisect_left(tokens.start, place))
+    return is_reported(tokens, bisect_left(tokens.start, offset))
 
 
 def is_reported(tokens: Tokens, verb: int) -> bool:

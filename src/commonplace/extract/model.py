@@ -16,7 +16,7 @@ BESIDE: Final = "it may hold beside others"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExtractedEntity:
     """An entity that a text names.
 
     Attributes:
@@ -128,7 +128,7 @@ class Extraction:
         departures: in the order of the text.
     """
 
-    entities: tuple[Found, ...] = ()
+    entities: tuple[ExtractedEntity, ...] = ()
     claims: tuple[Claim, ...] = ()
     dates: tuple[Mention, ...] = ()
     departures: tuple[Departure, ...] = ()
@@ -139,9 +139,9 @@ class Extraction:
         statements = (*self.claims, *self.departures)
         return {end for statement in statements for end in statement.ends}
 
-    def only(self, kept: Iterable[int]) -> Extraction:
+    def only(self, kept_indexes: Iterable[int]) -> Extraction:
         """Return a copy with only the entities of these indexes, and the claims and departures about them alone."""
-        indexes = {old: new for new, old in enumerate(sorted(kept))}
+        indexes = {old: new for new, old in enumerate(sorted(kept_indexes))}
         return replace(
             self,
             entities=tuple(self.entities[index] for index in indexes),

@@ -69,27 +69,27 @@ class Line:
         self.starting = {mention.first: mention for mention in self.mentions}
         self.ending = {mention.last: mention for mention in self.mentions}
 
-    def is_stop(self, place: int) -> bool:
+    def is_stop(self, index: int) -> bool:
         """Return whether a word cannot be in a noun phrase."""
-        lower = self.tokens.lower[place]
+        lower = self.tokens.lower[index]
         return (
             lower in lists.STOPS
-            or place in self.dated
+            or index in self.dated
             or not (lower[0].isalnum() or lower[0] == "`")
             or (lower.endswith("ly") and len(lower) > 4 and lower not in lists.NOUNS_IN_LY)
         )
 
 
-def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[list[Phrase], int]:
+def read_behind(line: Line, start: int, *, is_subject: bool = False) -> tuple[list[Phrase], int]:
     """Read a noun phrase or a list of them with `and`; return them and the index after them. A list with `or` is empty.
 
     Args:
         is_subject: a verb may follow; otherwise, a verb makes the last phrase the subject of another clause.
     """
     phrases: list[Phrase] = []
-    end = place
+    end = start
     while len(phrases) < _MAX_ITEMS:
-        parsed = _one_behind(line, place)
+        parsed = _one_behind(line, start)
         if parsed is None:
             break
         phrase, behind = parsed
@@ -99,15 +99,15 @@ def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[li
         if joint in _POSSESSIVE:
             break
         phrases.append(phrase)
-        end = place = behind
+        end = start = behind
         if joint == "or" or (joint == "," and after == "or"):
             return [], end
         if joint == "," and after in ("and", "&"):
-            place += 2
+            start += 2
         elif joint in ("and", "&", "plus"):
-            place += 2 if after == "on" else 1
-        elif joint == "," and _list_goes_on(line, place + 1):
-            place += 1
+            start += 2 if after == "on" else 1
+        elif joint == "," and _list_goes_on(line, start + 1):
+            start += 1
         else:
             break
     return phrases, end

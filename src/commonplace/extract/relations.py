@@ -211,18 +211,18 @@ def _when(statement: Statement, date: Mention | None, at: float) -> tuple[Validi
     return valid, is_former
 
 
-def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> str | None:
-    """Return the type of a phrase if it is in `wanted`, or a type in `wanted` that the phrase may take; else None."""
+def fitting_type(entities: Entities, phrase: Phrase, types: frozenset[str]) -> str | None:
+    """Return the type of a phrase if it is in `types`, or a type in `types` that the phrase may take; else None."""
     type_ = entities.type_of(phrase)
     if not type_:
         return None
-    if not wanted or type_ in wanted or ("thing" in wanted and type_ not in ("person",)):
+    if not types or type_ in types or ("thing" in types and type_ not in ("person",)):
         return type_
     if phrase.mention is None or phrase.confidence >= _WEAK or not phrase.name[:1].isupper():
         return None
-    if phrase.mention.is_weak and len(wanted) > 1:
+    if phrase.mention.is_weak and len(types) > 1:
         return None
-    return next((option for option in _COERCED if option in wanted), None)
+    return next((option for option in _COERCED if option in types), None)
 
 
 class Settler:

@@ -66,9 +66,9 @@ class Tokens:
             self._add(plain[cut:], offset + cut)
         self.count = len(self.word)
 
-    def at(self, place: int) -> str:
+    def at(self, index: int) -> str:
         """Return the word at an index in lower case, "" outside the sentence."""
-        return self.lower[place] if 0 <= place < self.count else ""
+        return self.lower[index] if 0 <= index < self.count else ""
 
     def read(self, first: int, last: int) -> str:
         """Return the text of the words `first` to `last`, exclusive, with single spaces."""

@@ -1,1 +1,1 @@
-"""Readers and writers of file formats and protocols: pure functions from and to our types."""
+"""Readers and writers of file formats and protocols: pure functions to and from our types."""

@@ -1,7 +1,7 @@
 """Read an auto-retrieval document into settings.
 
-A document configures the index, the two-stage pipeline and the strategies of agents. Its values become settings by
-dotted key; omitted ones keep their setting.
+A document configures the index, the two-stage pipeline and the agents' strategies. Each value becomes the setting of
+a dotted key; settings that the document omits keep their values.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from jsonschema.exceptions import ValidationError
 
 from commonplace.errors import ConfigError, UsageError
 from commonplace.files import stays_inside
-from commonplace.formats.json_values import dotted, joined
+from commonplace.formats.json_values import dotted_path, subpath
 from commonplace.formats.yaml import not_json, read_document
 
 MODEL = "static"
 MODELS = {MODEL: 256, "text-embedding-3-small": 1536}
-"""The embedding models that a document may name, with the dimensions of their vectors."""
-FIXED: Mapping[str, float] = {"k1": 1.2, "b": 0.75}
-"""The parameters of BM25, which hold these values and no other."""
+"""The dimensions of the vectors of each embedding model that a document may name."""
+BM25_PARAMETERS: Mapping[str, float] = {"k1": 1.2, "b": 0.75}
+"""The only allowed values of the BM25 parameters."""
 
 _MAX_BYTES = 16 * 1024 * 1024
 
@@ -58,15 +58,15 @@ _OVERRIDES = {
     f"{_AGENTS}.context_injection.include_references": "context.references",
     f"{_AGENTS}.context_injection.max_context_tokens": "context.max_tokens",
 }
-"""The setting of each option of the document."""
+"""Dotted path of an option in the document → key of the setting."""
 
 
 def read_auto_retrieval(file: Path) -> dict[str, object]:
-    """Read a YAML or JSON file (JSON is YAML) and return the settings it states, by dotted key.
+    """Read a YAML or JSON file (JSON is YAML) and return its settings by dotted key.
 
     Raises:
-        NotFoundError: there is no such file.
-        ConfigError: the file cannot be read or breaks the schema; `path` is the place of the fault.
+        NotFoundError: the file does not exist.
+        ConfigError: the file cannot be read or breaks the schema; `path` locates the fault.
     """
     try:
         return translate(read_document(file, _MAX_BYTES, "a configuration"))
@@ -77,33 +77,33 @@ def read_auto_retrieval(file: Path) -> dict[str, object]:
 
 
 def translate(document: object) -> dict[str, object]:
-    """Check a document and return the settings it states, by dotted key.
+    """Validate a document and return its settings by dotted key.
 
     Raises:
-        ConfigError: the document breaks the schema or asks for what Commonplace cannot do.
+        ConfigError: the document breaks the schema or requests what Commonplace cannot do.
     """
     for path, problem in not_json(document):
         raise ConfigError(f"{path or 'the document'}: {problem}", path=path)
     schema = load_schema()
     if not isinstance(document, Mapping):
-        held = "empty" if document is None else f"{document!r:.60}"
+        description = "empty" if document is None else f"{document!r:.60}"
         parts = ", ".join(schema["required"])
-        raise ConfigError(f"the document is {held}", path="", remedy=f"give it the parts {parts}")
-    faults = Draft202012Validator(schema).iter_errors(document)
-    if first := min(faults, key=lambda error: list(map(str, error.absolute_path)), default=None):
-        raise _fault(first)
-    stated = dict(_leaves(document, ""))
-    _refuse_impossible(stated)
-    settings = {_OVERRIDES[path]: _value(value) for path, value in stated.items() if path in _OVERRIDES}
-    if stated.get(f"{_PIPELINE}.enabled") is False:
+        raise ConfigError(f"the document is {description}", path="", remedy=f"give it the parts {parts}")
+    errors = Draft202012Validator(schema).iter_errors(document)
+    if fault := min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None):
+        raise _fault(fault)
+    values = dict(_leaves(document, ""))
+    _refuse_impossible(values)
+    settings = {_OVERRIDES[path]: _value(value) for path, value in values.items() if path in _OVERRIDES}
+    if values.get(f"{_PIPELINE}.enabled") is False:
         settings["search.method"] = "bm25"
-    spelt: set[str] = set()
+    agents: set[str] = set()
     for name, strategy in document[_AGENTS].get("agent_strategies", {}).items():
-        agent = name.replace("_", "-")  # as settings have it
-        if agent in spelt:
+        agent = name.replace("_", "-")  # the spelling in settings
+        if agent in agents:
             path = f"{_STRATEGIES}.{name}"
             _refuse(path, "names an agent that is already there under another spelling", "keep one of them")
-        spelt.add(agent)
+        agents.add(agent)
         settings |= {f"agents.{agent}.{option}": _value(value) for option, value in strategy.items()}
     return settings
 
@@ -116,71 +116,71 @@ def load_schema() -> dict[str, Any]:
 
 
 def _fault(error: ValidationError) -> ConfigError:
-    """Name the place and the fault; an unknown or missing option is named by its own path, not by its parent's."""
-    path = dotted(error.absolute_path)
+    """Return the error for a schema fault; the path of an unknown or missing option is its own, not its parent's."""
+    path = dotted_path(error.absolute_path)
     instance: Any = error.instance
     schema: Any = error.schema
     if error.validator == "additionalProperties":
-        known = list(schema["properties"])
-        name = next(str(name) for name in instance if name not in known)
-        close = difflib.get_close_matches(name, known, n=1) or known
-        path, what, remedy = joined(path, name), "is no option", f"did you mean {' or '.join(close)}?"
+        options = list(schema["properties"])
+        name = next(str(name) for name in instance if name not in options)
+        close = difflib.get_close_matches(name, options, n=1) or options
+        path, problem, remedy = subpath(path, name), "is no option", f"did you mean {' or '.join(close)}?"
     elif "propertyNames" in error.absolute_schema_path:
-        path, what = joined(path, str(instance)), "is no name of an agent"
+        path, problem = subpath(path, str(instance)), "is no name of an agent"
         remedy = "use letters, digits, - and _, up to 100"
     elif error.validator == "required":
         required: Any = error.validator_value
         name = next(str(name) for name in required if name not in instance)
-        path, what = joined(path, name), "is missing"
+        path, problem = subpath(path, name), "is missing"
         remedy = f"add it, a value of type {schema['properties'][name]['type']}"
     else:
         return ConfigError(f"{path or 'the document'}: {error.message}", path=path)
-    return ConfigError(f"{path} {what}", path=path, remedy=remedy)
+    return ConfigError(f"{path} {problem}", path=path, remedy=remedy)
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
     if isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _leaves(item, joined(path, name))
+            yield from _leaves(item, subpath(path, name))
     else:
         yield path, value
 
 
-def _refuse_impossible(stated: Mapping[str, object]) -> None:
-    """Refuse values that the schema allows and Commonplace cannot do."""
-    model = str(stated.get(f"{_EMBEDDING}.model", MODEL))
+def _refuse_impossible(values: Mapping[str, object]) -> None:
+    """Refuse values that the schema allows but Commonplace does not support."""
+    model = str(values.get(f"{_EMBEDDING}.model", MODEL))
     if model not in MODELS:
         remedy = f"use one of {', '.join(MODELS)}; {MODEL!r} needs no key and no download"
         _refuse(f"{_EMBEDDING}.model", f"is {model!r}, which a document cannot ask for", remedy)
-    dimensions = stated.get(f"{_EMBEDDING}.dimensions", MODELS[model])
+    dimensions = values.get(f"{_EMBEDDING}.dimensions", MODELS[model])
     if dimensions != MODELS[model]:
         message = f"is {dimensions}, but the model {model!r} has {MODELS[model]}"
         _refuse(f"{_EMBEDDING}.dimensions", message, f"use {MODELS[model]} or leave it out")
-    for name, fixed in FIXED.items():
+    for name, allowed in BM25_PARAMETERS.items():
         path = f"{_STAGE_1}.bm25_params.{name}"
-        if stated.get(path, fixed) != fixed:
-            why = (
-                f"is {stated[path]}; stage 1 meets its target_latency of <50ms by scores that the index computes, "
-                f"always with the contract's default, {fixed}, by which the thresholds of agent_strategies are set"
+        if values.get(path, allowed) != allowed:
+            reason = (
+                f"is {values[path]}; stage 1 meets its target_latency of <50ms by scores that the index computes, "
+                f"always with the contract's default, {allowed}, by which the thresholds of agent_strategies are set"
             )
-            _refuse(path, why, "leave it out")
+            _refuse(path, reason, "leave it out")
     for path in (f"{_INDEX}.indexable_paths", f"{_INDEX}.storage.index_path", f"{_INDEX}.storage.embeddings_path"):
-        written = stated.get(path, [])
-        for item in written if isinstance(written, list) else [written]:
+        paths = values.get(path, [])
+        for item in paths if isinstance(paths, list) else [paths]:
             if not stays_inside(str(item)):
                 _refuse(path, f"holds {item!r}, which lies outside the project", "name something below the project")
-    size, overlap = stated.get(f"{_EMBEDDING}.chunk_size", 512), stated.get(f"{_EMBEDDING}.chunk_overlap", 50)
+    size, overlap = values.get(f"{_EMBEDDING}.chunk_size", 512), values.get(f"{_EMBEDDING}.chunk_overlap", 50)
     if isinstance(size, int | float) and isinstance(overlap, int | float) and overlap * 2 >= size:
         message = f"is {overlap} with a chunk_size of {size}"
         _refuse(f"{_EMBEDDING}.chunk_overlap", message, f"give it at most {math.ceil(size / 2) - 1:.0f}")
 
 
-def _refuse(path: str, what: str, remedy: str) -> None:
-    raise ConfigError(f"{path} {what}", path=path, remedy=remedy)
+def _refuse(path: str, problem: str, remedy: str) -> None:
+    raise ConfigError(f"{path} {problem}", path=path, remedy=remedy)
 
 
 def _value(value: object) -> object:
-    """Return a list as a tuple, a whole float as an integer and a truth as on or off, as settings hold them."""
+    """Convert a value to the form of settings: lists to tuples, whole floats to integers, booleans to "on" or "off"."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,9 +1,9 @@
 """Convert episodes, entities and facts to and from the JSON of Graphiti's nodes and edges.
 
-The shapes are those of `graphiti_core` (EpisodicNode, EntityNode, EntityEdge, EpisodicEdge) without embeddings, which
-its MCP server returns too. Graphiti has no field for other names, trust, disputes, merges and history: they stay here.
+The shapes are those of `graphiti_core` (EpisodicNode, EntityNode, EntityEdge, EpisodicEdge) without embeddings; its MCP
+server returns the same. Graphiti has no field for aliases, trust, disputes, merges and history: they stay here.
 
-Each reader raises a ConfigError whose `path` names the value that is missing or wrong.
+Every reader raises a ConfigError whose `path` names the missing or wrong value.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from commonplace.errors import ConfigError
 from commonplace.types.graph import Entity, Episode, Relation
 
 MAX_CHARACTERS: Final = 1024 * 1024
-"""Of one text."""
+"""Maximum length of one text."""
 MAX_ID_CHARACTERS: Final = 200
 FOREIGN_TRUST: Final = 0.6
-"""How far is trusted what comes from another's graph: as far as what a tool says."""
+"""Trust in whatever comes from a foreign graph, the same as in a tool's output."""
 _ENTITY: Final = "Entity"
-_OURS: Final = {"location": "place", "topic": "concept"}
-_UNTYPED: Final = "concept"
+_TYPE_SYNONYMS: Final = {"location": "place", "topic": "concept"}
+_DEFAULT_TYPE: Final = "concept"
 _MENTIONS: Final = uuid.UUID("0f0d8b3e-5f6a-5f7b-9a53-6f2d9a1c7f10")
-"""Namespace of the UUIDv5 of edges from an episode to an entity, named by both."""
+"""UUIDv5 namespace of the edges from an episode to an entity; the name holds both ids."""
 _EDGE_ENDS: Final = ("source_node_uuid", "target_node_uuid")
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -36,12 +36,12 @@ _WORD: Final = re.compile(r"[^\W_]+")
 def _members(
     value: object, path: str, *, ids: Iterable[str], texts: Iterable[str] = (), times: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the checked value at a path of a JSON object: a text that is absent is "", a time None."""
+    """Return the checked members of the JSON object at a path; an absent text is "", an absent time None."""
     if not isinstance(value, dict):
         raise ConfigError(f"{path} is {value!r:.60}", path=path, remedy="give it an object")
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name in (*ids, *texts):
-        text = found[name] = "" if value.get(name) is None and name not in ids else value.get(name)
+        text = members[name] = "" if value.get(name) is None and name not in ids else value.get(name)
         if not isinstance(text, str):
             _refuse(path, name, text, "give it a text")
         if len(text) > MAX_CHARACTERS:
@@ -49,50 +49,50 @@ def _members(
         if name in ids and (not text.strip() or len(text) > MAX_ID_CHARACTERS or "\0" in text):
             _refuse(path, name, text, f"give it an id of 1 to {MAX_ID_CHARACTERS} characters")
     for name in times:
-        given = value.get(name)
+        timestamp = value.get(name)
         try:
-            found[name] = None if given is None else parse(str(given).strip())
+            members[name] = None if timestamp is None else parse(str(timestamp).strip())
         except (ValueError, OverflowError):
-            _refuse(path, name, given, "give it an ISO 8601 time")
+            _refuse(path, name, timestamp, "give it an ISO 8601 time")
     attributes = {} if value.get("attributes") is None else value["attributes"]
     if not isinstance(attributes, dict):
         _refuse(path, "attributes", attributes, "give it an object")
-    return {**found, "attributes": {name: each for name, each in attributes.items() if name != "_"}}
+    return {**members, "attributes": {name: attribute for name, attribute in attributes.items() if name != "_"}}
 
 
 def _list(value: Any, path: str, name: str) -> list[str]:
-    """Return a list of texts, each once; none where it is absent."""
-    given = [] if value.get(name) is None else value[name]
-    if not _is_texts(given):
-        _refuse(path, name, given, "give it a list of texts")
-    return list(dict.fromkeys(given))
+    """Return a list of texts without duplicates, [] if it is absent."""
+    texts = [] if value.get(name) is None else value[name]
+    if not _is_texts(texts):
+        _refuse(path, name, texts, "give it a list of texts")
+    return list(dict.fromkeys(texts))
 
 
 def _refuse(path: str, name: str, value: object, remedy: str) -> NoReturn:
-    """Say that a value is wrong."""
-    shown = "missing" if value is None else f"{value!r:.60}"
-    raise ConfigError(f"{path}.{name} is {shown}", path=f"{path}.{name}", remedy=remedy)
+    """Raise a ConfigError for a missing or wrong value."""
+    description = "missing" if value is None else f"{value!r:.60}"
+    raise ConfigError(f"{path}.{name} is {description}", path=f"{path}.{name}", remedy=remedy)
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 @dataclass(frozen=True, slots=True)
-class RelationItem:
-    """A fact, the ids of the episodes that say it, and when it was said, if Graphiti knows."""
+class GraphitiFact:
+    """A fact, the ids of the episodes that state it, and the time of the statement, if Graphiti has it."""
 
     relation: Relation
     episodes: tuple[str, ...] = ()
-    told: float | None = None
+    stated_at: float | None = None
 
 
 def episode_json(episode: Episode, content: str, relations: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return an episode as an EpisodicNode.
 
     Args:
-        content: its words, also where a memory holds them.
-        relations: ids of the facts that it says.
+        content: its text, even if a memory holds it.
+        relations: ids of the facts that it states.
     """
     return {
         "uuid": episode.id,
@@ -111,20 +111,20 @@ def episode_json(episode: Episode, content: str, relations: tuple[str, ...] = ()
 def read_episode(value: object, path: str) -> Episode:
     """Return the episode of an EpisodicNode.
 
-    An answer of the MCP server lacks `valid_at`: the time of its creation replaces it.
+    The MCP server's answers lack `valid_at`; `created_at` replaces it.
     """
     texts = ("content", "name", "source", "source_description", "group_id")
     node = _members(value, path, ids=("uuid",), texts=texts, times=("created_at", "valid_at"))
-    created, at = node["created_at"], node["valid_at"]
-    told = created if at is None else at
-    if told is None:
+    created, valid = node["created_at"], node["valid_at"]
+    reference_time = created if valid is None else valid
+    if reference_time is None:
         _refuse(path, "created_at", None, "give it an ISO 8601 time")
     source = node["source"]
     return Episode(
         id=node["uuid"],
         content=node["content"],
-        reference_time=told,
-        created_at=told if created is None else created,
+        reference_time=reference_time,
+        created_at=reference_time if created is None else created,
         name=node["name"],
         source=source if source in ("text", "message", "json") else "text",
         source_description=node["source_description"],
@@ -135,7 +135,7 @@ def read_episode(value: object, path: str) -> Episode:
 
 
 def entity_json(entity: Entity, summary: str) -> dict[str, Any]:
-    """Return an entity as an EntityNode. `summary`: to show where it has none of its own."""
+    """Return an entity as an EntityNode. `summary`: used if the entity has none of its own."""
     return {
         "uuid": entity.id,
         "name": entity.name,
@@ -148,10 +148,10 @@ def entity_json(entity: Entity, summary: str) -> dict[str, Any]:
 
 
 def read_entity(value: object, path: str, now: float = 0.0) -> Entity:
-    """Return the entity of an EntityNode, or of a node that the MCP server found.
+    """Return the entity of an EntityNode, or of a node in an answer of the MCP server.
 
     Args:
-        now: when it was made, where it does not say.
+        now: replaces a missing `created_at`.
     """
     node = _members(value, path, ids=("uuid",), texts=("name", "summary", "group_id"), times=("created_at",))
     created = node["created_at"]
@@ -170,7 +170,7 @@ def read_entity(value: object, path: str, now: float = 0.0) -> Entity:
 
 
 def relation_json(relation: Relation, episodes: tuple[str, ...]) -> dict[str, Any]:
-    """Return a fact as an EntityEdge; one that was never true is never valid there."""
+    """Return a fact as an EntityEdge; a retracted one becomes invalid when it begins, so it is never valid there."""
     ended = relation.valid_to
     if relation.is_retracted and ended is None:
         ended = relation.valid_from if relation.valid_from is not None else relation.expired_at
@@ -190,15 +190,15 @@ def relation_json(relation: Relation, episodes: tuple[str, ...]) -> dict[str, An
     }
 
 
-def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
-    """Return the fact of an EntityEdge, or of a fact that the MCP server found.
+def read_relation(value: object, path: str, now: float = 0.0) -> GraphitiFact:
+    """Return the fact of an EntityEdge, or of a fact in an answer of the MCP server.
 
     Args:
-        now: when it was made, where it does not say.
+        now: replaces a missing `created_at`.
     """
     times = ("created_at", "expired_at", "valid_at", "invalid_at", "reference_time")
     edge = _members(value, path, ids=("uuid", *_EDGE_ENDS), texts=("name", "fact", "group_id"), times=times)
-    created, expired, began, ended, told = (edge[name] for name in times)
+    created, expired, began, ended, stated_at = (edge[name] for name in times)
     relation = Relation(
         id=edge["uuid"],
         source=edge["source_node_uuid"],
@@ -210,17 +210,17 @@ def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
         valid_to=ended,
         stated_to=None if expired is not None else ended,
         expired_at=expired,
-        # What ends before it begins was never true: so Graphiti says it, and so it is said to Graphiti.
+        # A fact that ends before it begins was never true; `relation_json` writes retracted facts in this way.
         is_retracted=began is not None and ended is not None and ended <= began,
         trust=FOREIGN_TRUST,
         group=edge["group_id"],
         attributes=_json_text(edge["attributes"]),
     )
-    return RelationItem(relation, tuple(_list(value, path, "episodes")), told)
+    return GraphitiFact(relation, tuple(_list(value, path, "episodes")), stated_at)
 
 
 def mention_json(episode: Episode, entity: str) -> dict[str, Any]:
-    """Return that an episode mentions an entity as an EpisodicEdge."""
+    """Return the mention of an entity in an episode as an EpisodicEdge."""
     return {
         "uuid": str(uuid.uuid5(_MENTIONS, f"{episode.id}\n{entity}")),
         "group_id": episode.group,
@@ -237,15 +237,15 @@ def read_mention(value: object, path: str) -> tuple[str, str]:
 
 
 def type_of(labels: Sequence[str]) -> str:
-    """Return the type that an entity's labels say; `concept` where they say none."""
+    """Return the type of an entity from its labels; `concept` if they name none."""
     names = [label for label in labels if label != _ENTITY]
     name = "_".join(_WORD.findall(names[-1].lower())) if names else ""
-    return _OURS.get(name, name) or _UNTYPED
+    return _TYPE_SYNONYMS.get(name, name) or _DEFAULT_TYPE
 
 
 def labels_of(type_: str) -> list[str]:
-    """Return the labels of an entity of a type."""
-    if type_ == _UNTYPED:
+    """Return the labels of entities of a type."""
+    if type_ == _DEFAULT_TYPE:
         return [_ENTITY]
     return [_ENTITY, "_".join(word.capitalize() for word in type_.split("_"))]
 
@@ -255,12 +255,12 @@ def _json_text(value: object) -> str:
 
 
 def _scalars(attributes: str) -> dict[str, Any]:
-    """Return attributes without ours, and without objects, which Graphiti's databases refuse."""
+    """Return attributes without our own `_`, and without nulls and objects, which Graphiti's databases refuse."""
     return {
         name: value
         for name, value in json.loads(attributes).items()
         if name != "_"
         and not any(
-            isinstance(each, dict | list) or each is None for each in (value if isinstance(value, list) else [value])
+            isinstance(item, dict | list) or item is None for item in (value if isinstance(value, list) else [value])
         )
     }

@@ -1,10 +1,10 @@
 """Parse and render the Markdown pages of the journal: one for each day and one for long-term memory.
 
-A mark is a line of ours: a heading, `Tags:`, `Links:`, the comment with a memory's id. A line of text that would be
-one gets a backslash before it, as in Markdown, and a line that would be one but for its backslashes gets one more; so
-taking one away gives back the text. Characters that no file should hold are written `&#13;`.
+A mark is a line of our own: a heading, `Tags:`, `Links:` or the comment with a memory's id. A line of text that looks
+like a mark, or would without its leading backslashes, gets one more backslash, as in Markdown; removing one restores
+the text. Characters that no file should hold are written as `&#13;`.
 
-An entry is, in a day's page (`2026-11-21.md`):
+An entry in a day's page (`2026-11-21.md`) is:
 
     ## 09:30 Postgres for billing
 
@@ -14,7 +14,7 @@ An entry is, in a day's page (`2026-11-21.md`):
     Links: [[invoices]]
     <!-- memory: 0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e -->
 
-and in the long-term page (`MEMORY.md`) the same under `## Decisions` with `### 2026-11-21 Postgres for billing`.
+In the long-term page (`MEMORY.md`) it is the same, as `### 2026-11-21 Postgres for billing` under `## Decisions`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.markdown import plain_heading
 
 _ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
-"""Controls but tab and line feed, which would act on a terminal or end a line; and what UTF-8 cannot write."""
+"""Controls other than tab and line feed, which act on a terminal or end a line; lone surrogates, not valid UTF-8."""
 
 _IN_ID: Final = " \t\n<>"
 _IN_LINE: Final = "\n"
@@ -61,18 +61,18 @@ _MARK_IN_FENCE: Final = lazy_pattern(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})"
 
 
 def is_blank(line: str) -> bool:
-    """Return whether a line holds nothing but blanks and its end."""
+    """Return whether a line holds only blanks and a line end."""
     return not line.strip(" \t\r\n")
 
 
 def id_in(line: str) -> str:
-    """Return the memory's id of a comment line, or "" if the line is no such comment."""
+    """Return the memory id in a comment line, or "" if the line is no such comment."""
     match = _ID.match(line)
     return read_characters(match[1], _IN_ID) if match else ""
 
 
 def is_footer(line: str) -> bool:
-    """Return whether a line says tags or links."""
+    """Return whether a line is a `Tags:` or `Links:` line."""
     return bool(_TAGS.match(line) or _LINKS.match(line))
 
 
@@ -81,37 +81,37 @@ def id_comment(memory_id: str) -> str:
     return f"<!-- memory: {write_characters(memory_id, _IN_ID)} -->"
 
 
-def fences(lines: Sequence[str]) -> list[bool]:
+def fenced_lines(lines: Sequence[str]) -> list[bool]:
     """Return for each line of a page whether it belongs to fenced code.
 
-    With one stroke of a key missing, all below it would be code, and its memories be taken for removed. So no code goes
-    beyond an id comment, or a heading with a time or a date. In the text of what we write neither is one, in code or
-    not.
+    One missing backtick would turn all below it into code, and its memories would count as removed. So no code block
+    extends past an id comment or a heading with a time or a date; `write_text` escapes such lines of a text, also in
+    code.
     """
     return paired_fences(lines, _BORDER)
 
 
 def conflict_line(text: str) -> int:
-    """Return the line, from 1, at which a version control has marked a conflict outside of code; 0 for none."""
+    """Return the line, from 1, of the first version-control conflict marker outside code; 0 without a conflict."""
     lines = text.split("\n") if "<<<<<<< " in text else []
-    marks = [at for at, fenced in enumerate(fences(lines)) if not fenced and _CONFLICT.match(lines[at])]
+    marks = [index for index, fenced in enumerate(fenced_lines(lines)) if not fenced and _CONFLICT.match(lines[index])]
     return marks[0] + 1 if len(marks) > 1 else 0
 
 
 def write_text(text: str, deepest: int) -> list[str]:
-    """Return the lines of a text, harmless in a page whose headings have the levels 2 to `deepest`."""
+    """Return the lines of a text, escaped for a page whose headings have the levels 2 to `deepest`."""
     lines = write_characters(text).split("\n")
     filled = [number for number, line in enumerate(lines) if not is_blank(line)]
     first, last = (filled[0], filled[-1]) if filled else (len(lines), -1)
-    written = []
+    escaped = []
     for number, (line, fenced) in enumerate(zip(lines, paired_fences(lines), strict=True)):
-        at = 0 if number < first or number > last else _mark_at(line, deepest, fenced=fenced)
-        written.append(line if at is None else f"{line[:at]}\\{line[at:]}")
-    return written
+        mark = 0 if number < first or number > last else _mark_position(line, deepest, fenced=fenced)
+        escaped.append(line if mark is None else f"{line[:mark]}\\{line[mark:]}")
+    return escaped
 
 
 def write_footer(tags: Iterable[str], links: Iterable[str], memory_id: str) -> list[str]:
-    """Return the lines for tags, links and id, as many as there are."""
+    """Return the lines for tags, links and id, without those that are empty."""
     written_tags = [re.sub(r"[\\ \t,]", r"\\\g<0>", write_characters(tag, _IN_LINE)) for tag in tags]
     written_links = [re.sub(r"[\\\[\]]", r"\\\g<0>", write_characters(link, _IN_LINE)) for link in links]
     lines = [f"Tags: {' '.join('#' + tag for tag in written_tags)}"] if written_tags else []
@@ -120,31 +120,31 @@ def write_footer(tags: Iterable[str], links: Iterable[str], memory_id: str) -> l
 
 
 def read_body(lines: Sequence[str], deepest: int) -> tuple[str | None, tuple[str, ...], tuple[str, ...], str]:
-    """Return what the lines under a heading say: the text, None for none, tags, links and the id, "" for none.
+    """Return text, tags, links and id from the lines under a heading; without them, None, (), () and "".
 
-    Marks count in any place; the rest is the text.
+    Marks are recognised anywhere outside code; the other lines are the text.
     """
     tags: list[str] = []
     links: list[str] = []
-    kept: list[tuple[str, bool]] = []
+    text_lines: list[tuple[str, bool]] = []
     memory_id, is_gap = "", False
-    for line, fenced in zip(lines, fences(lines), strict=True):
-        found = "" if fenced else id_in(line)
-        if not found and (fenced or not is_footer(line)):
+    for line, fenced in zip(lines, fenced_lines(lines), strict=True):
+        line_id = "" if fenced else id_in(line)
+        if not line_id and (fenced or not is_footer(line)):
             if not (is_gap and is_blank(line)):
-                kept.append((line, fenced))
+                text_lines.append((line, fenced))
                 is_gap = False
             continue
-        memory_id = memory_id or found
+        memory_id = memory_id or line_id
         tags += _items(_TAG, line) if _TAGS.match(line) else []
         links += _items(_LINK, line) if _LINKS.match(line) else []
-        # Where a mark is taken out from between two blank lines, one of them goes too.
-        is_gap = bool(kept) and is_blank(kept[-1][0])
-    filled = [number for number, (line, _) in enumerate(kept) if not is_blank(line)]
+        # If the mark was between two blank lines, one of them is dropped too.
+        is_gap = bool(text_lines) and is_blank(text_lines[-1][0])
+    filled = [number for number, (line, _) in enumerate(text_lines) if not is_blank(line)]
     text = []
-    for line, fenced in kept[filled[0] : filled[-1] + 1] if filled else ():
-        at = _mark_at(line, deepest, fenced=fenced)
-        text.append(line[:at] + line[at + 1 :] if at is not None and line.startswith("\\", at) else line)
+    for line, fenced in text_lines[filled[0] : filled[-1] + 1] if filled else ():
+        mark = _mark_position(line, deepest, fenced=fenced)
+        text.append(line[:mark] + line[mark + 1 :] if mark is not None and line.startswith("\\", mark) else line)
     return read_characters("\n".join(text)) if filled else None, tuple(tags), tuple(links), memory_id
 
 
@@ -153,51 +153,51 @@ def _items(pattern: str, line: str) -> list[str]:
 
 
 def write_topic(topic: str) -> str:
-    """Return a topic as it can end a heading: one line, its outer blanks written out."""
+    """Return a topic as the end of a heading: one line, with leading and trailing blanks escaped."""
     return _OUTER_BLANKS.sub(
-        lambda blanks: "".join(f"&#{ord(each)};" for each in blanks[0]), write_characters(topic, _IN_LINE)
+        lambda blanks: "".join(f"&#{ord(blank)};" for blank in blanks[0]), write_characters(topic, _IN_LINE)
     )
 
 
-def read_topic(written: str) -> str:
+def read_topic(escaped: str) -> str:
     """Return the topic that `write_topic` wrote."""
-    return read_characters(written, _IN_LINE + _EDGES)
+    return read_characters(escaped, _IN_LINE + _EDGES)
 
 
 def write_characters(text: str, also: str = "", *, always: str = _ALWAYS) -> str:
-    """Write out characters that do not belong in a file, `&#13;`, and protect what would be read as such.
+    """Escape characters that do not belong in a file as `&#13;`, and existing `&#` so that it is not read as an escape.
 
-    Invisible characters are removed too, see `escaping`.
+    Invisible characters are escaped too, see `escaping`.
 
     Args:
-        also: more characters to write out.
-        always: those that are written out in every place.
+        also: more characters to escape.
+        always: the characters to escape in every context.
     """
     unfit = _pattern(f"[{always}{also}]|{HIDDEN}" if always + also else HIDDEN)
-    return unfit.sub(lambda found: f"&#{ord(found[0])};", text.replace("&#", "&#38;#"))
+    return unfit.sub(lambda match: f"&#{ord(match[0])};", text.replace("&#", "&#38;#"))
 
 
-def read_characters(written: str, also: str = "") -> str:
-    """Return the text that `write_characters` wrote; what a person wrote for any other character stays."""
-    known = _pattern(f"[&{_ALWAYS}{also}{CHARACTERS}]")
+def read_characters(escaped: str, also: str = "") -> str:
+    """Undo `write_characters`; a reference that a person wrote to any other character stays."""
+    escapable = _pattern(f"[&{_ALWAYS}{also}{CHARACTERS}]")
 
-    def read(found: re.Match[str]) -> str:
-        code = int(found[1])
-        return chr(code) if code < 0x110000 and known.match(chr(code)) else found[0]
+    def read(match: re.Match[str]) -> str:
+        code = int(match[1])
+        return chr(code) if code < 0x110000 and escapable.match(chr(code)) else match[0]
 
-    return _WRITTEN.sub(read, written)
+    return _WRITTEN.sub(read, escaped)
 
 
 def paired_fences(lines: Sequence[str], border: re.Pattern[str] | None = None) -> list[bool]:
-    """Return for each line, without its end, whether it is in a fence that another closes, with no border between."""
-    closers: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}  # below a line: lengths rise from last to first
+    """Return for each line, given without its end, whether it is in a closed fence; no fence spans a border."""
+    closers: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}  # below the line; lengths rise from last to first
     closed_by: dict[int, int] = {}
     for number in range(len(lines) - 1, -1, -1):
         if border and border.match(lines[number]):
             closers = {"`": [], "~": []}
         elif fence := _FENCE.match(lines[number]):
             length, below = len(fence[1]), closers[fence[1][0]]
-            nearest = next((at for long, at in reversed(below) if long >= length), None)
+            nearest = next((index for long, index in reversed(below) if long >= length), None)
             if nearest is not None:
                 closed_by[number] = nearest
             if is_blank(lines[number][fence.end() :]):
@@ -213,8 +213,8 @@ def paired_fences(lines: Sequence[str], border: re.Pattern[str] | None = None) -
     return inside
 
 
-def _mark_at(line: str, deepest: int, *, fenced: bool) -> int | None:
-    """Return where the backslashes before a mark begin, were there any; None if the line is no mark at all."""
+def _mark_position(line: str, deepest: int, *, fenced: bool) -> int | None:
+    """Return where the backslashes before a mark begin or would begin; None if the line is no mark."""
     match = (_MARK_IN_FENCE if fenced else _mark_outside(deepest)).match(line)
     return match.end() if match else None
 
@@ -236,7 +236,7 @@ def _pattern(source: str) -> re.Pattern[str]:
 
 PageKind = Literal["day", "long"]
 LEVELS: Final[Mapping[PageKind, int]] = {"day": 2, "long": 3}
-"""The level of an entry's heading in a page."""
+"""Level of the headings of entries."""
 
 MAX_TOPIC_LENGTH: Final = 60
 
@@ -253,14 +253,14 @@ _CONTROLS: Final = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a page says of one memory.
+    """One memory as a page shows it.
 
     Attributes:
-        id: the memory's, or "" if a person wrote a new note.
+        id: the memory's id, or "" for a new note that a person wrote.
         at_minutes: local wall time in a day's page, minutes since midnight; None if the heading has none.
         topic: the rest of the heading, or "".
-        tags, links: in their order, none of them empty.
-        section: in the long-term page, ours in our spelling; else "".
+        tags, links: in page order, none of them empty.
+        section: the section in the long-term page, one of ours in our spelling; else "".
         day: the memory's date in the long-term page; None in a day's page.
     """
 
@@ -275,14 +275,14 @@ class Entry:
 
 
 def render_entry(entry: Entry, kind: PageKind = "day") -> str:
-    r"""Return the entry as Markdown that ends with "\n"; reading it gives the entry back, but for its section."""
+    r"""Return an entry as Markdown that ends with "\n"; parsing it restores the entry except for its section."""
     topic, when = write_topic(entry.topic), ""
     if kind == "day" and entry.at_minutes is not None:
         when = f"{entry.at_minutes // 60:02d}:{entry.at_minutes % 60:02d}"
     elif kind == "long" and entry.day is not None:
         when = entry.day.isoformat()
-    elif looks_like := _WHEN[kind].match(topic):
-        topic = f"{topic[: looks_like.end(1)]}\\{topic[looks_like.end(1) :]}"
+    elif lookalike := _WHEN[kind].match(topic):
+        topic = f"{topic[: lookalike.end(1)]}\\{topic[lookalike.end(1) :]}"
     heading = " ".join(part for part in ("#" * LEVELS[kind], when, topic) if part)
     footer = write_footer(entry.tags, entry.links, entry.id)
     lines = [heading, "", *write_text(entry.text, LEVELS[kind])]
@@ -290,29 +290,29 @@ def render_entry(entry: Entry, kind: PageKind = "day") -> str:
 
 
 def render_bullet(entry: Entry) -> str:
-    """Return the entry as an item of a list, as people write notes in the long-term page: topic and day are left out.
+    """Return an entry as a list item, as people write notes in the long-term page, without topic and day.
 
-    A text that begins with blanks loses these.
+    Leading blanks of the text are dropped.
     """
     lines = write_text(entry.text.lstrip(" \t"), LEVELS["long"]) + write_footer(entry.tags, entry.links, entry.id)
-    first, *others = lines
-    sign = "*" if first.startswith("-") else "-"  # `- - -` would be a rule across the page
-    return "\n".join([f"{sign} {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
+    first, *following = lines
+    marker = "*" if first.startswith("-") else "-"  # `- - -` would be a rule across the page
+    return "\n".join([f"{marker} {first}", *(f"  {line}" if line else "" for line in following)]) + "\n"
 
 
 def read_heading(words: str, kind: PageKind) -> tuple[int | None, date | None, str]:
-    """Return minutes, day and topic of a heading without its `#` signs."""
+    """Return minutes, day and topic of a heading, given without its `#` signs."""
     words = words.strip(" \t")
     when = _WHEN[kind].match(words)
     if not when:
         return None, None, read_topic(words)
-    rest = words[when.end() :].strip(" \t")
+    topic = words[when.end() :].strip(" \t")
     if when[2]:
         return None, None, read_topic(when[1] + when[2][1:] + words[when.start(3) :])
     if kind == "day":
-        return int(when[1]) * 60 + int(when[3][1:]), None, read_topic(rest)
+        return int(when[1]) * 60 + int(when[3][1:]), None, read_topic(topic)
     try:
-        return None, date.fromisoformat(when.group()), read_topic(rest)
+        return None, date.fromisoformat(when.group()), read_topic(topic)
     except ValueError:
         return None, None, read_topic(words)
 
@@ -320,7 +320,7 @@ def read_heading(words: str, kind: PageKind) -> tuple[int | None, date | None, s
 def topic_of(text: str) -> str:
     """Return a short heading for a text: its first line or sentence without Markdown, at most 60 characters.
 
-    A text that has no letter or digit in it has the topic "".
+    A text without a letter or digit has the topic "".
     """
     words = ""
     for line in text.splitlines():
@@ -333,7 +333,7 @@ def topic_of(text: str) -> str:
         return ""
     for end in _SENTENCE_END.finditer(words):
         following = words[end.end() :].lstrip()[:1]
-        # "Dr. X", "e.g. this" and "approx. 3" go on.
+        # The sentence goes on after "Dr. X", "e.g. this" and "approx. 3".
         goes_on = end.end() < _MIN_SENTENCE_LENGTH or following.islower() or following.isdigit()
         if end.group() != "." or not goes_on:
             words = words[: end.end()]
@@ -341,16 +341,16 @@ def topic_of(text: str) -> str:
     words = words.rstrip(" .,;:。")
     if len(words) <= MAX_TOPIC_LENGTH:
         return words
-    # The cut comes between words, else between characters with all their accents and joiners.
+    # Cut between words, else between characters without splitting off accents or joiners.
     cut = MAX_TOPIC_LENGTH - 1
     while cut > 1 and (unicodedata.category(words[cut])[0] == "M" or "\u200d" in words[cut - 1 : cut + 1]):
         cut -= 1
-    space = words.rfind(" ", 0, cut + 1)
-    return words[: space if space > MAX_TOPIC_LENGTH // 2 else cut].rstrip(" .,;:") + "…"
+    blank = words.rfind(" ", 0, cut + 1)
+    return words[: blank if blank > MAX_TOPIC_LENGTH // 2 else cut].rstrip(" .,;:") + "…"
 
 
 SECTIONS: Final = ("Decisions", "Preferences", "Lessons", "Events")
-"""In the order of the page. A person may add others, which keep their place."""
+"""Our sections in page order. A person may add others, which keep their position."""
 
 MAX_TOKENS: Final = 5000
 
@@ -362,30 +362,30 @@ _SECTION_OF: Final = {
     "event": "Events",
     "context": "Events",
 }
-_OTHERS: Final = "Lessons"
+_DEFAULT_SECTION: Final = "Lessons"
 _CATEGORY_OF: Final = {"Decisions": "decision", "Preferences": "preference", "Lessons": "lesson", "Events": "event"}
 
 
-def section_of(category: str, own: Iterable[str] = ()) -> str:
-    """Return the section for a category: ours, a person's own of that name, else Lessons.
+def section_of(category: str, page_sections: Iterable[str] = ()) -> str:
+    """Return the section for a category: ours, else the page's section of that name, else Lessons.
 
     Args:
-        own: the names of the sections that the page has.
+        page_sections: the names of the page's sections.
     """
-    wanted = category.strip().casefold()
-    if wanted in _SECTION_OF:
-        return _SECTION_OF[wanted]
-    return next((name for name in own if name.casefold() == wanted), _OTHERS)
+    name_key = category.strip().casefold()
+    if name_key in _SECTION_OF:
+        return _SECTION_OF[name_key]
+    return next((name for name in page_sections if name.casefold() == name_key), _DEFAULT_SECTION)
 
 
 def category_of(section: str) -> str:
-    """Return the category of a note that a person put in a section; `section_of` leads back to that section."""
-    name = canonical(section)
+    """Return the category for a note in a section; `section_of` maps it back to that section."""
+    name = canonical_section(section)
     return _CATEGORY_OF.get(name, name.casefold())
 
 
-def canonical(section: str) -> str:
-    """Return a section's name as we spell it where it is one of ours, else as it is."""
+def canonical_section(section: str) -> str:
+    """Return a section's name without outer blanks, in our spelling if it is one of ours."""
     name = section.strip()
     return next((ours for ours in SECTIONS if ours.casefold() == name.casefold()), name)
 
@@ -394,10 +394,10 @@ BOM: Final = "\ufeff"
 
 _LINE: Final = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _HEADING: Final = lazy_pattern(r"(#{1,3})(?:[ \t]|\Z)")
-_OTHER: Final[Mapping[PageKind, PageKind]] = {"day": "long", "long": "day"}
+_OTHER_KIND: Final[Mapping[PageKind, PageKind]] = {"day": "long", "long": "day"}
 _WORD: Final = lazy_pattern(r"\w")
 _BULLET: Final = lazy_pattern(r"(?!([-*])(?:[ \t]*\1){2,}[ \t]*\Z)[-*+][ \t]+(?=[^ \t])")
-"""An item of a list, not a rule across the page such as `* * *`."""
+"""A list item, but not a horizontal rule such as `* * *`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,9 +406,9 @@ class Block:
 
     Attributes:
         start_line, end_line: from 1, both included.
-        raw: these lines as they are; with a heading, the blank ones up to the next heading are among them.
-        is_bullet: it is an item of a list in the long-term page, not an entry with a heading.
-        is_bare: it is neither.
+        raw: these lines unchanged; with a heading, including the blank ones up to the next heading.
+        is_bullet: whether it is a list item in the long-term page, not an entry with a heading.
+        is_bare: whether it is neither.
     """
 
     entry: Entry
@@ -420,8 +420,8 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A `## ` heading of the long-term page with all below it. Lines count from 1, both ends included."""
+class PageSection:
+    """A `## ` heading of the long-term page with everything below it; lines from 1, both included."""
 
     name: str
     start_line: int
@@ -430,7 +430,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that was read.
+    """A parsed page.
 
     Attributes:
         preamble: the text before the first block, a byte order mark included.
@@ -438,26 +438,26 @@ class Page:
 
     preamble: str
     blocks: tuple[Block, ...]
-    sections: tuple[Section, ...] = ()
+    sections: tuple[PageSection, ...] = ()
 
 
 def parse_page(text: str, kind: PageKind = "day") -> Page:
-    """Return the blocks of a page, in their order; never raises.
+    """Return the blocks of a page in order. Never raises.
 
-    * A `## ` heading begins a block of a day's page, a `### ` heading one of the long-term page; not in fenced code. So
-      does a heading of the other kind of page with its time or date. A block without an id is a new note; where it has
-      nothing but a heading, that is its text.
-    * What follows an id comment up to the next heading or id comment is a block without a heading, but for tags,
-      links and what has no word. A note that repeats an id of the page is a copy: its id is "".
-    * In the long-term page each item of a list directly under a section's heading, or behind a finished entry, is a
-      block, with what is indented under it.
+    * Outside fenced code, a `## ` heading begins a block of a day's page, a `### ` heading one of the long-term page;
+      so does a heading of the other kind of page with its time or date. A block without an id is a new note; if it has
+      only a heading, that is its text.
+    * Text after an id comment, up to the next heading or id comment, is a block without a heading, unless it holds only
+      tags, links and lines without a word. A block that repeats an id of the page is a copy: its id is "".
+    * In the long-term page, a list item directly under a section's heading or after a finished entry is a block,
+      together with the lines indented under it.
     """
     mark = BOM if text.startswith(BOM) else ""
     lines = split_lines(text[len(mark) :])
     reader = _Reader([line.rstrip("\r\n") for line in lines], kind)
     starts = [number for number, level in enumerate(reader.levels) if level == 2] if kind == "long" else []
     sections = [
-        Section(canonical(read_heading(lines[start][2:].rstrip("\r\n"), "long")[2]), start + 1, end)
+        PageSection(canonical_section(read_heading(lines[start][2:].rstrip("\r\n"), "long")[2]), start + 1, end)
         for start, end in pairwise([*starts, len(lines)])
     ]
     blocks: list[Block] = []
@@ -474,7 +474,7 @@ def parse_page(text: str, kind: PageKind = "day") -> Page:
 
 
 def split_lines(text: str) -> list[str]:
-    r"""Return the lines with their ends: "\n", "\r\n" and "\r" and nothing else end a line."""
+    r"""Return the lines with their ends; only "\n", "\r\n" and "\r" end a line."""
     return _LINE.findall(text)
 
 
@@ -482,16 +482,16 @@ class _Reader:
     """The lines of one page without their ends, counted from 0.
 
     Attributes:
-        levels: of the heading that each line is, 0 for other lines; that of an entry has the level of the page's.
+        levels: heading level of each line, 0 if it is none; every entry's heading has the level of this kind of page.
     """
 
     def __init__(self, lines: list[str], kind: PageKind) -> None:
         self._lines, self._kind, self._entry_level = lines, kind, LEVELS[kind]
-        self._fenced = fences(lines)
+        self._fenced = fenced_lines(lines)
         self._ids = [id_in(line) for line in lines]
         self.levels: list[int] = []
-        self._others: set[int] = set()  # headings of the other kind of page, with its time or date
-        other = _OTHER[kind]
+        self._others: set[int] = set()  # headings in the form of the other kind of page
+        other = _OTHER_KIND[kind]
         for number, (line, inside) in enumerate(zip(lines, self._fenced, strict=True)):
             heading = None if inside else _HEADING.match(line)
             level = len(heading[1]) if heading else 0
@@ -506,22 +506,22 @@ class _Reader:
         ]
 
     def spans(self) -> Iterator[tuple[int, int]]:
-        """Yield where blocks begin, and end before: no block has two ids, or words behind its id."""
+        """Yield start and end (exclusive) of each block; no block has two ids, or words after its id."""
         lines, levels, ids = self._lines, self.levels, self._ids
         start, has_id = -1, False
         last = 0  # the last line that is not blank
-        loose = 0  # the first below what is no part of a block without a heading
+        loose = 0  # the first line that a block without a heading may begin at
         for number, line in enumerate(lines):
             level, has_text = levels[number], not is_blank(line)
             is_heading = 2 <= level <= self._entry_level
             is_listed = start >= 0 and self._is_bullet[start]
             is_lazy = number == last + 1 and not level and not ids[last]
             is_over = is_listed and has_text and not (line[0] in " \t" or is_lazy)
-            # Behind an id, a line that says something begins a block; a rule across the page does not.
+            # After an id, a line with a word begins a block; a horizontal rule does not.
             begins = has_id and has_text
             if begins and not (ids[number] or self._fenced[number]):
                 begins = _WORD.search(line) is not None and not is_footer(line)
-            if self._is_bullet[number]:  # in an entry it is a part of the text until that has its id
+            if self._is_bullet[number]:  # in an entry, it is text until after the id
                 begins = start < 0 or has_id or levels[start] != self._entry_level
             if start >= 0 and (is_heading or begins or is_over):
                 yield start, last + 1 if is_listed else number
@@ -531,7 +531,7 @@ class _Reader:
             elif begins:
                 start = number
             elif start < 0 and ids[number]:
-                start = next((each for each in range(loose, number) if not is_blank(lines[each])), number)
+                start = next((index for index in range(loose, number) if not is_blank(lines[index])), number)
             if start < 0 and level:
                 loose = number + 1
             has_id = start >= 0 and (has_id or ids[number] != "")
@@ -540,7 +540,7 @@ class _Reader:
             yield start, last + 1 if self._is_bullet[start] else len(lines)
 
     def read(self, start: int, end: int, section: str) -> tuple[Entry, bool, bool]:
-        """Return the entry of a block, and whether that is an item of a list, or bare."""
+        """Return the entry of a block, and whether the block is a list item, or bare."""
         head, body = self._lines[start], self._lines[start + 1 : end]
         minutes, day, topic = None, None, ""
         bullet = _BULLET.match(head) if self._is_bullet[start] else None
@@ -554,7 +554,7 @@ class _Reader:
         elif is_bare:
             body = [head, *body]
         else:
-            kind = _OTHER[self._kind] if start in self._others else self._kind
+            kind = _OTHER_KIND[self._kind] if start in self._others else self._kind
             minutes, day, topic = read_heading(head[LEVELS[kind] :], kind)
         text, tags, links, id_ = read_body(body, self._entry_level)
         entry = Entry(id_, minutes, topic, topic if text is None else text, tags, links, section, day)

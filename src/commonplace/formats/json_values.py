@@ -1,4 +1,4 @@
-"""Results as values that JSON has; JSON read as the standard has it: no NaN, no number that no float can hold."""
+"""Convert results to JSON values, and parse strict JSON: no NaN or Infinity, no number too large for a float."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from commonplace.dataclasses import fields, is_dataclass
 
 
 class View:
-    """A frozen dataclass whose JSON form has its fields."""
+    """Base of frozen dataclasses whose JSON form is an object of their fields."""
 
     __slots__ = ()
 
@@ -24,15 +24,15 @@ class View:
 
 
 def plain(value: Any) -> Any:
-    """Return a result as JSON has it: by `to_dict` or the fields of a dataclass; paths as text, times as ISO 8601."""
+    """Return a result as JSON values: by `to_dict` or dataclass fields; paths become text, times ISO 8601."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return _fields(value)
     if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if isinstance(value, datetime):
         from commonplace.dates.time import iso
 
@@ -48,10 +48,10 @@ def read_json(text: str | bytes, **options: Any) -> Any:
     """Return the value of a JSON text.
 
     Args:
-        options: as of `json.loads`.
+        options: passed to `json.loads`.
 
     Raises:
-        ValueError: it is not one.
+        ValueError: the text is not strict JSON.
         RecursionError: it is nested too deeply.
     """
     return json.loads(text, parse_constant=_refuse, parse_float=_finite, **options)
@@ -71,11 +71,11 @@ def _finite(digits: str) -> float:
 DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
-def joined(path: str, rest: str) -> str:
-    """Return the path of what is at `rest` below `path`."""
-    return f"{path}{'' if not path or not rest or rest.startswith('[') else '.'}{rest}"
+def subpath(path: str, relative: str) -> str:
+    """Return `path` extended by the path `relative`."""
+    return f"{path}{'' if not path or not relative or relative.startswith('[') else '.'}{relative}"
 
 
-def dotted(parts: Iterable[str | int]) -> str:
-    """Return a path by its parts: `tasks.t.input[2]`."""
-    return reduce(joined, (f"[{part}]" if isinstance(part, int) else str(part) for part in parts), "")
+def dotted_path(parts: Iterable[str | int]) -> str:
+    """Join keys and indices into a path: `tasks.t.input[2]`."""
+    return reduce(subpath, (f"[{part}]" if isinstance(part, int) else str(part) for part in parts), "")

@@ -1,4 +1,4 @@
-"""Encode and decode JSON-RPC 2.0 messages, one a line, as the Model Context Protocol uses them."""
+"""Encode and decode JSON-RPC 2.0 messages, one per line, as in the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 MAX_MESSAGE_LENGTH = 2_000
-"""In characters: a model reads it, and it may repeat what the model sent."""
+"""Characters of an error message: a model reads it, and it may repeat the model's own input."""
 
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{0,99}")\s*'
 _ID_FIRST = lazy_pattern(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
 _ID_LAST = lazy_pattern(rb",\s*" + _ID + rb"\}\s*$")
-_OWN_TO_THE_CLIENT = ("jsonrpc", "id")
+_ENVELOPE = ("jsonrpc", "id")
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 RequestId: TypeAlias = int | str
@@ -33,7 +33,7 @@ Answer: TypeAlias = dict[str, Any]
 
 
 class ProtocolError(CommonplaceError):
-    """Answer the request with this JSON-RPC error; `data`, when given, goes with it."""
+    """Answer the request with this JSON-RPC error and its `data`, if any."""
 
     def __init__(self, code: int, message: str, *, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A message that is no call: what to answer, and to which id where one could be read."""
+    """A message that is not a valid call: the error to answer, and the id if it could be read."""
 
     error: ProtocolError
     id: RequestId | None = None
@@ -62,9 +62,9 @@ Message: TypeAlias = Call | Malformed | None
 
 
 def decode(line: bytes) -> Any:
-    """Return the JSON value of one line, with U+FFFD for each lone surrogate in it.
+    """Return the JSON value of one line, with U+FFFD in place of lone surrogates.
 
-    Clients in JavaScript cut a text between the two halves of an emoji; neither UTF-8 nor a database can hold a half.
+    JavaScript clients may cut a text between the two halves of an emoji; neither UTF-8 nor a database can hold a half.
 
     Raises:
         ProtocolError: the line is not UTF-8 or not JSON, or the id of a request holds a lone surrogate.
@@ -75,7 +75,7 @@ def decode(line: bytes) -> Any:
         if text.isascii() or not _SURROGATE.search(text):
             return value
         if isinstance(value, dict) and _SURROGATE.search(str(value.get("id"))):
-            # An answer could not repeat it.
+            # The answer could not repeat the id.
             raise ProtocolError(INVALID_REQUEST, "the id holds half of a surrogate pair, which is no character")
         return json.loads(_SURROGATE.sub("\ufffd", text))
     except UnicodeDecodeError as error:
@@ -89,61 +89,61 @@ def decode(line: bytes) -> Any:
 
 
 def read_message(value: Any) -> Message:
-    """Return what one JSON value asks for: a call, or the error to answer.
+    """Return the call in a JSON value, or the error to answer.
 
-    None for what is not answered: an answer, as we ask nothing, and a notification that is malformed.
+    Return None for messages without an answer: responses, since we send no requests, and malformed notifications.
     """
     if not isinstance(value, dict):
         return Malformed(ProtocolError(INVALID_REQUEST, "a message is a JSON object"))
-    given = value.get("id")
-    # JSON-RPC allows null and fractions as ids, the protocol does not; bool is an int to Python only.
-    known = given if isinstance(given, int | str) and not isinstance(given, bool) else None
+    raw_id = value.get("id")
+    # JSON-RPC allows null and fractional ids, MCP does not; a bool is an int only in Python.
+    call_id = raw_id if isinstance(raw_id, int | str) and not isinstance(raw_id, bool) else None
     has_method, fault = "method" in value, ""
     if value.get("jsonrpc") != "2.0":
         fault = 'a message has "jsonrpc": "2.0"'
-    elif "id" in value and known is None and has_method:
+    elif "id" in value and call_id is None and has_method:
         fault = "the id of a request is a string or an integer"
     elif has_method and not isinstance(value["method"], str):
         fault = "the method is a string"
     elif not (has_method or "result" in value or "error" in value):
         fault = "a message names a method"
     if fault:
-        return Malformed(ProtocolError(INVALID_REQUEST, fault), known)
+        return Malformed(ProtocolError(INVALID_REQUEST, fault), call_id)
     if not has_method:
         return None
     params = {} if value.get("params") is None else value["params"]
     if isinstance(params, dict):
-        return Call(value["method"], params, known)
-    return None if known is None else Malformed(ProtocolError(INVALID_PARAMS, "params is a JSON object"), known)
+        return Call(value["method"], params, call_id)
+    return None if call_id is None else Malformed(ProtocolError(INVALID_PARAMS, "params is a JSON object"), call_id)
 
 
-def id_at_an_end(head: bytes, tail: bytes) -> RequestId | None:
-    """Return the id of a request of which only the first and last bytes are known.
+def find_request_id(head: bytes, tail: bytes) -> RequestId | None:
+    """Return the id of a request from its first and last bytes, or None.
 
-    Clients write it first or last. Anywhere else an id could as well be one in the parameters.
+    Clients write it first or last; an id anywhere else could belong to the parameters.
     """
-    found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
-    if found is None:
+    match = _ID_FIRST.match(head) or _ID_LAST.search(tail)
+    if match is None:
         return None
-    text = found[1].decode("ascii")
+    text = match[1].decode("ascii")
     return text[1:-1] if text.startswith('"') else int(text)
 
 
 def result_of(call_id: RequestId | None, result: Mapping[str, Any]) -> Answer:
-    """Return the answer to a request that was done."""
+    """Return the answer to a successful request."""
     return {"jsonrpc": "2.0", "id": call_id, "result": result}
 
 
 def error_of(call_id: RequestId | None, error: ProtocolError) -> Answer:
-    """Return the answer to a request that was refused; without an id where none could be read."""
-    told: dict[str, Any] = {"code": error.code, "message": shortened(str(error))}
+    """Return the answer to a refused request; its id is None if none could be read."""
+    payload: dict[str, Any] = {"code": error.code, "message": shorten(str(error))}
     if error.data is not None:
-        told["data"] = error.data
-    return {"jsonrpc": "2.0", "id": call_id, "error": told}
+        payload["data"] = error.data
+    return {"jsonrpc": "2.0", "id": call_id, "error": payload}
 
 
-def shortened(message: str) -> str:
-    """Return a message, without its middle if it is long: the problem is at its beginning, the remedy at its end."""
+def shorten(message: str) -> str:
+    """Return a message, without its middle if it is too long: it begins with the problem and ends with the remedy."""
     if len(message) <= MAX_MESSAGE_LENGTH:
         return message
     half = (MAX_MESSAGE_LENGTH - 1) // 2
@@ -156,50 +156,49 @@ def notification(method: str, params: Mapping[str, Any]) -> Answer:
 
 
 def encode(message: Answer) -> bytes:
-    """Return a message as one line without its end; JSON escapes every newline within.
+    """Return a message as one line without a line end; JSON escapes every newline within.
 
-    Invisible characters in its texts are escaped, see `escaping`; only its id is as the client gave it.
+    Invisible characters in its texts are escaped, see `escaping`; only the id stays as the client sent it.
 
     Raises:
-        ValueError: a value in it is no JSON: not a number, or of a type that JSON lacks.
-        TypeError: the same.
+        ValueError, TypeError: a value is NaN, infinite, or of a type that JSON lacks.
     """
-    head = {name: message[name] for name in _OWN_TO_THE_CLIENT if name in message}
-    rest = {name: value for name, value in message.items() if name not in head}
-    return f"{json.dumps(head, ensure_ascii=False, separators=(',', ':'))[:-1]},{visible_json(rest)[1:]}".encode()
+    head = {name: message[name] for name in _ENVELOPE if name in message}
+    body = {name: value for name, value in message.items() if name not in head}
+    return f"{json.dumps(head, ensure_ascii=False, separators=(',', ':'))[:-1]},{visible_json(body)[1:]}".encode()
 
 
 MAX_LINE_LENGTH = 4 * 1024 * 1024
-_DRAINED_AT_ONCE = 64 * 1024
-_KEPT = 256
+_DRAIN_BYTES = 64 * 1024
+_END_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong:
-    """Stands for a line that was longer than `MAX_LINE_LENGTH` bytes and has been read past: how it began and ended."""
+class OversizedLine:
+    """A line longer than `MAX_LINE_LENGTH` bytes, of which only the first and last bytes are kept."""
 
     head: bytes
     tail: bytes
 
 
-def read_lines(stream: BinaryIO) -> Iterator[bytes | TooLong]:
-    """Yield each line without its end; blank ones are passed over, and one that is too long is told, not kept.
+def read_lines(stream: BinaryIO) -> Iterator[bytes | OversizedLine]:
+    """Yield each line without its end; skip blank lines, and replace a line that is too long by an `OversizedLine`.
 
-    The text after the last newline is yielded too: a writer that died in the middle of a message is answered that
-    it is not JSON, and one that only forgot the newline is served.
+    Text after the last newline is yielded too: a writer that only forgot the newline is served, and one that died
+    within a message is answered that it is not JSON.
     """
     while line := stream.readline(MAX_LINE_LENGTH + 1):
         if len(line) > MAX_LINE_LENGTH and not line.endswith(b"\n"):
-            tail = line[-_KEPT:]
-            while not tail.endswith(b"\n") and (part := stream.readline(_DRAINED_AT_ONCE)):
-                tail = (tail + part)[-_KEPT:]
-            yield TooLong(line[:_KEPT], tail)
+            tail = line[-_END_BYTES:]
+            while not tail.endswith(b"\n") and (part := stream.readline(_DRAIN_BYTES)):
+                tail = (tail + part)[-_END_BYTES:]
+            yield OversizedLine(line[:_END_BYTES], tail)
         elif stripped := line.strip(b" \t\r\n"):
             yield stripped
 
 
 class LineWriter:
-    """Writes whole lines from any thread; after the reader has gone it takes lines and drops them."""
+    """Write whole lines from any thread; once the reader is gone, drop them silently."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -208,7 +207,7 @@ class LineWriter:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the reader has closed the stream."""
+        """Whether the reader has closed the stream."""
         return self._broken.is_set()
 
     def write(self, line: bytes) -> None:
@@ -217,9 +216,9 @@ class LineWriter:
             if self.is_broken:
                 return
             try:
-                left = memoryview(line + b"\n")
-                while left:
-                    left = left[self._stream.write(left) :]
+                unwritten = memoryview(line + b"\n")
+                while unwritten:
+                    unwritten = unwritten[self._stream.write(unwritten) :]
                 self._stream.flush()
             except (OSError, ValueError):
                 # ValueError: the stream was closed. Either way the client is gone, and no error can be reported to it.

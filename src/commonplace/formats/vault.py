@@ -22,12 +22,12 @@
 
     - [[Postgres]]
 
-Names differ where a file system that takes no notice of capitals, or of how accents are composed, would mix them up.
+File names stay distinct on file systems that ignore case or the composition of accents.
 
-What would begin a section, hide what follows, or link somewhere gets a backslash, as in Markdown, and shows what the
-text says: headings of the first two levels and lines that make one of the line above; fences that nothing closes;
-`[[`, `%%`, `$$` and `<` before a tag. Text inside of fences that are closed is left as it is. Backslashes that are
-there already are doubled, so that they show. Invisible characters are written `&#8238;`.
+Markup that would begin a section, hide the following text or link somewhere is escaped with a backslash, as in
+Markdown, so that it shows as text: headings of the first two levels, also in underlined form; unclosed fences; `[[`,
+`%%`, `$$` and `<` before a tag. Existing backslashes before it are doubled, so that they show. Text inside closed
+fences is unchanged. Invisible characters are written as `&#8238;`.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from commonplace.text.hashes import sha256
 EXTENSION: Final = ".md"
 
 MAX_STEM_BYTES: Final = 120
-"""Of a note's name without its extension: encrypted file systems take 143, and paths of Windows 260 in all."""
+"""Bytes of a note's name without extension: encrypted file systems allow 143, whole paths on Windows 260."""
 
 _UNFIT: Final = lazy_pattern(r'[\\/:*?"<>|#^\[\]%`]')
-"""What Windows refuses in a name, and what ends or splits a link in Obsidian."""
+"""Characters that Windows refuses in a name, or that end or split a link in Obsidian."""
 _EDGES: Final = " .-~$"
 _RESERVED: Final = frozenset(
     ["CON", "PRN", "AUX", "NUL", "CLOCK$", "CONIN$", "CONOUT$"]
@@ -62,84 +62,84 @@ _RESERVED: Final = frozenset(
 )
 _UUID: Final = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _SUFFIXES: Final = (8, 16, 64)
-_MAX_NAMED: Final = 3
+_MAX_TITLE_ENTITIES: Final = 3
 
 
 def title_of(content: str, entities: Iterable[str], memory_id: str) -> str:
-    """Return the title of a memory's note: its first heading or sentence, else what it names, else its id."""
-    named = ", ".join([_one_line(name) for name in entities][:_MAX_NAMED])
-    return _one_line(topic_of(content)) or topic_of(named) or f"Memory {_short(memory_id, _SUFFIXES[0])}"
+    """Return the title of a memory's note: its first heading or sentence, else its entities, else its id."""
+    named = ", ".join([_one_line(name) for name in entities][:_MAX_TITLE_ENTITIES])
+    return _one_line(topic_of(content)) or topic_of(named) or f"Memory {_short_id(memory_id, _SUFFIXES[0])}"
 
 
 def file_stem(title: str) -> str:
-    """Return the name of a note without its extension; never empty, and the same for the same title."""
+    """Return the name of a note without its extension: never empty, the same for the same title."""
     words = " ".join(_UNFIT.sub(" ", _one_line(title)).split()).strip(_EDGES)
     words = _cut(words, MAX_STEM_BYTES) or "Memory"
     return f"_{words}" if words.split(".")[0].strip().upper() in _RESERVED else words
 
 
 def file_names(title: str, memory_id: str) -> Iterator[str]:
-    """Yield the names that a memory's note may have, the best first; the last is of no other memory."""
+    """Yield candidate names for a memory's note, best first; the last is unique to the memory."""
     stem = file_stem(title)
     yield stem + EXTENSION
     for length in _SUFFIXES:
-        suffix = f" ({_short(memory_id, length)})"
+        suffix = f" ({_short_id(memory_id, length)})"
         yield (_cut(stem, MAX_STEM_BYTES - len(suffix)) or "Memory") + suffix + EXTENSION
 
 
-def same_place(name: str) -> str:
-    """Return what two names have in common that some file system takes for one."""
+def name_key(name: str) -> str:
+    """Return a key that is equal for two names that any file system treats as the same."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def tags_of(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return tags as Obsidian takes them, each once whatever its capitals; what has no letter or digit goes."""
-    kept: dict[str, str] = {}
+    """Return tags in Obsidian's form, without those that differ only in case or hold no letter or digit."""
+    by_key: dict[str, str] = {}
     for tag in tags:
-        # What fits no tag becomes a hyphen between what does.
+        # Characters that fit no tag become a hyphen.
         fitting = "".join(
-            each if each.isalnum() or each in "_/" or unicodedata.category(each) in ("Mn", "Mc", "So") else " "
-            for each in unicodedata.normalize("NFC", tag)
+            char if char.isalnum() or char in "_/" or unicodedata.category(char) in ("Mn", "Mc", "So") else " "
+            for char in unicodedata.normalize("NFC", tag)
         )
-        made = "/".join("-".join(part.split()) for part in fitting.split("/") if part.strip())
-        if made.replace("/", "").isdigit():
-            made = f"_{made}"  # to Obsidian a number is no tag
-        if made.strip("_/-"):
-            kept.setdefault(same_place(made), made)
-    return tuple(kept.values())
+        clean = "/".join("-".join(part.split()) for part in fitting.split("/") if part.strip())
+        if clean.replace("/", "").isdigit():
+            clean = f"_{clean}"  # Obsidian accepts no number as a tag
+        if clean.strip("_/-"):
+            by_key.setdefault(name_key(clean), clean)
+    return tuple(by_key.values())
 
 
 def link_to(name: str) -> str:
-    """Return a link to a note with that name, which shows the name as it is; "" if no letter or digit is in it."""
+    """Return a link to the note of that name that shows the name unchanged; "" without a letter or digit."""
     if not re.search(r"[^\W_]", name):
         return ""
     target = file_stem(name)
-    shown = visible(" ".join(re.sub(r"[\[\]|]", " ", _one_line(name)).split()))
-    return f"[[{target}]]" if shown in (target, "") else f"[[{target}|{shown}]]"
+    label = visible(" ".join(re.sub(r"[\[\]|]", " ", _one_line(name)).split()))
+    return f"[[{target}]]" if label in (target, "") else f"[[{target}|{label}]]"
 
 
 def _one_line(text: str) -> str:
-    """Return a text without anything that is not seen, in composed form, with single blanks."""
-    seen = "".join(
+    """Return a text in composed form without invisible characters, with single blanks."""
+    visible_text = "".join(
         " " if unicodedata.category(character)[0] in "CZ" else character
         for character in unicodedata.normalize("NFC", text)
     )
-    return " ".join(seen.split())
+    return " ".join(visible_text.split())
 
 
-def _short(memory_id: str, length: int) -> str:
+def _short_id(memory_id: str, length: int) -> str:
     is_uuid = length <= _SUFFIXES[0] and _UUID.fullmatch(memory_id) is not None
     return memory_id[:length].lower() if is_uuid else sha256(memory_id.encode("utf-8", "replace")).hexdigest()[:length]
 
 
-def _cut(words: str, most: int) -> str:
-    """Return as much of a text as its UTF-8 has room for, no accent torn off its letter."""
-    end = len(words)
-    if len(words.encode()) > most:
-        end = len(words.encode()[:most].decode(errors="ignore"))
-        while end > 0 and unicodedata.combining(words[end]):
+def _cut(text: str, max_bytes: int) -> str:
+    """Return the start of a text up to `max_bytes` bytes of UTF-8, without splitting an accent off its letter."""
+    end = len(text)
+    if len(text.encode()) > max_bytes:
+        end = len(text.encode()[:max_bytes].decode(errors="ignore"))
+        while end > 0 and unicodedata.combining(text[end]):
             end -= 1
-    return words[:end].strip(_EDGES)
+    return text[:end].strip(_EDGES)
 
 
 _HEADING: Final = r"#{1,2}(?:[ \t\r\n]|\Z)|(?:-+|=+)[ \t]*(?:[\r\n]|\Z)"
@@ -150,12 +150,12 @@ _MARKS: Final = (
 )
 
 
-def escaped(text: str) -> str:
-    """Return a text as it is written into a section."""
+def escape_markdown(text: str) -> str:
+    """Return a text escaped for a section of a note."""
 
-    def escape(found: re.Match[str]) -> str:
-        # Doubled, the backslashes that are there stay; one more, an odd one, takes the meaning of what follows.
-        return found["lead"] + "\\" * (2 * len(found["slashes"]) + 1)
+    def escape(match: re.Match[str]) -> str:
+        # Doubled, existing backslashes show; one more, an odd one, escapes the markup after them.
+        return match["lead"] + "\\" * (2 * len(match["slashes"]) + 1)
 
     lines = split_lines(write_characters(text, always=""))
     return "".join(
@@ -175,21 +175,21 @@ _KEYS: Final = {
     "promotion_reason": "reason",
     "decay_score": "score",
 }
-"""The keys of the front matter in their order, with the attributes of a note."""
-_UNSEEN: Final = lazy_pattern(f"[\ufeff\ufffe\uffff]|{HIDDEN}")
+"""Front matter key → attribute of `VaultNote`, in order."""
+_INVISIBLE: Final = lazy_pattern(f"[\ufeff\ufffe\uffff]|{HIDDEN}")
 _MEMORY_ID: Final = lazy_pattern(r"[\"']?memory_id[\"']?[ \t]*:(.*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A memory as a note of the vault has it.
+class VaultNote:
+    """The content of a memory's note in the vault.
 
     Attributes:
-        created, modified: aware, in UTC; to the second.
-        tags: as `tags_of` gives them.
-        reason: the criteria by which it was promoted.
+        created, modified: aware, in UTC; written to the second.
+        tags: in the form of `tags_of`.
+        reason: the criteria by which the memory was promoted.
         score: its retention when the note was written, 0–1, to four decimals.
-        version: of the memory.
+        version: the version of the memory.
     """
 
     memory_id: str
@@ -204,38 +204,38 @@ class Note:
     version: int = 1
 
 
-def write_note(note: Note) -> str:
+def write_note(note: VaultNote) -> str:
     """Return a note as Markdown."""
 
     def quoted(text: str) -> str:
-        # JSON's texts are YAML's, but for what ends a line there, must not be in a file, or is seen by nobody.
-        return _UNSEEN.sub(_yaml_escape, json.dumps(text, ensure_ascii=False))
+        # A JSON string is valid YAML, except for line separators, non-characters and invisible characters.
+        return _INVISIBLE.sub(_yaml_escape, json.dumps(text, ensure_ascii=False))
 
     front = []
     for key, attribute in _KEYS.items():
         value = getattr(note, attribute)
         if isinstance(value, tuple):
-            front.append(f"{key}:" + ("".join(f"\n  - {quoted(each)}" for each in value) or " []"))
+            front.append(f"{key}:" + ("".join(f"\n  - {quoted(item)}" for item in value) or " []"))
         elif isinstance(value, datetime):
             front.append(f"{key}: {iso(value.replace(microsecond=0))}")
         else:
             front.append(f"{key}: {quoted(value) if isinstance(value, str) else value}")
     links = dict.fromkeys(link for entity in note.entities if (link := link_to(entity)))
-    lines = ["---", *front, "---", "", "## Content", "", escaped(note.content), "", "## Entities"]
+    lines = ["---", *front, "---", "", "## Content", "", escape_markdown(note.content), "", "## Entities"]
     lines += ["", *(f"- {link}" for link in links)] if links else []
     return "\n".join(lines) + "\n"
 
 
-def _yaml_escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _yaml_escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def memory_id_of(beginning: str) -> str | None:
-    """Return the memory that a note is of, by a line of its front matter, or None.
+    """Return the memory id in the front matter of a note, or None.
 
     Args:
-        beginning: of a note, or the whole; its front matter need not be whole.
+        beginning: the note or its start; its front matter may be incomplete.
     """
     lines = beginning.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].strip() != "---":
@@ -243,8 +243,8 @@ def memory_id_of(beginning: str) -> str | None:
     for line in lines[1:]:
         if line.strip() == "---":
             return None
-        if found := _MEMORY_ID.match(line.strip()):
-            written = found[1].strip()
-            value, fault = load_yaml(written) if written[:1] in ('"', "'") else (written, "")
-            return value if not fault and isinstance(value, str) else written.strip("\"'")
+        if match := _MEMORY_ID.match(line.strip()):
+            id_text = match[1].strip()
+            value, fault = load_yaml(id_text) if id_text[:1] in ('"', "'") else (id_text, "")
+            return value if not fault and isinstance(value, str) else id_text.strip("\"'")
     return None

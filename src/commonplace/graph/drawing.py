@@ -68,7 +68,7 @@ class _Picture:
     caption: str
 
 
-def draw(found: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | None = None) -> str:
+def draw(subgraph: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | None = None) -> str:
     """Return a drawing of a neighbourhood, without retracted facts.
 
     Args:
@@ -76,9 +76,9 @@ def draw(found: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | Non
         seen_at: facts that ended by then are drawn as past.
         as_of: the date in the caption; None for no date.
     """
-    facts = [fact for fact in found.relations if not fact.retracted]
+    facts = [fact for fact in subgraph.relations if not fact.retracted]
     ends = {end for fact in facts for end in (fact.source_node_uuid, fact.target_node_uuid)}
-    nodes = [node for node in found.entities if node.uuid == found.centre or node.uuid in ends]
+    nodes = [node for node in subgraph.entities if node.uuid == subgraph.centre or node.uuid in ends]
     shown = nodes[:MAX_NODES] if form == "svg" else nodes
     index = {node.uuid: number for number, node in enumerate(shown)}
     names = [plain(node.name) or plain(node.uuid) for node in shown]
@@ -95,25 +95,25 @@ def draw(found: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | Non
     counts = [
         _count(len(shown), len(nodes), "entity", "entities"),
         _count(len(edges), len(facts), "fact", "facts"),
-        "there is more" if found.is_capped else "",
+        "there is more" if subgraph.is_capped else "",
     ]
     notes = [f"as of {day(as_of)}" if as_of is not None else "", ", ".join(filter(None, counts))]
-    title = next((name for name, node in zip(names, shown, strict=True) if node.uuid == found.centre), "")
-    return DRAWINGS[form](_Picture(shown, names, edges, found.centre, title, " · ".join(filter(None, notes))))
+    title = next((name for name, node in zip(names, shown, strict=True) if node.uuid == subgraph.centre), "")
+    return DRAWINGS[form](_Picture(shown, names, edges, subgraph.centre, title, " · ".join(filter(None, notes))))
 
 
-def _svg(shown: _Picture) -> str:
-    boxes = _layout(shown)
+def _svg(picture: _Picture) -> str:
+    boxes = _layout(picture)
     drawn: Counter[frozenset[int]] = Counter()
     lines: list[str] = []
-    for edge in shown.edges:
+    for edge in picture.edges:
         ends = frozenset((edge.source, edge.target))
         lines.append(_svg_edge(edge, boxes[edge.source], boxes[edge.target], drawn[ends]))
         drawn[ends] += 1
-    for node, name, (x, y) in zip(shown.nodes, shown.names, boxes, strict=True):
+    for node, name, (x, y) in zip(picture.nodes, picture.names, boxes, strict=True):
         tip = f"{name} ({plain(node.entity_type)})" + (f": {plain(node.summary)}" if node.summary else "")
         lines.append(
-            f'<g class="node"><title>{escape(tip)}</title><rect class="box{" centre" * (node.uuid == shown.centre)}" '
+            f'<g class="node"><title>{escape(tip)}</title><rect class="box{" centre" * (node.uuid == picture.centre)}" '
             f'x="{x - _BOX[0] / 2:.1f}" y="{y - _BOX[1] / 2:.1f}" width="{_BOX[0]:.1f}" height="{_BOX[1]:.1f}" rx="7"/>'
             f"{_words(shorten(name, _MAX_NAME), x, y - 1)}"
             f"{_words(shorten(plain(node.entity_type), _MAX_NAME), x, y + 12, 'small')}</g>"
@@ -125,23 +125,23 @@ def _svg(shown: _Picture) -> str:
     page = f'x="{left:.0f}" y="{top:.0f}" width="100%" height="100%"'
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" role="img">',
-        f"<title>{escape(shown.title)}</title><style>{_STYLE}</style>",
+        f"<title>{escape(picture.title)}</title><style>{_STYLE}</style>",
         _HEAD_OF_ARROWS,
         f'<rect class="ground" {page}/>',
-        _words(shorten(shown.title, _MAX_TITLE), left + 20, top + 34, "title"),
-        _words(shown.caption, left + 20, top + 56),
+        _words(shorten(picture.title, _MAX_TITLE), left + 20, top + 34, "title"),
+        _words(picture.caption, left + 20, top + 56),
     ]
     return "\n".join([*head, *lines, "</svg>", ""])
 
 
-def _layout(shown: _Picture) -> list[tuple[float, float]]:
+def _layout(picture: _Picture) -> list[tuple[float, float]]:
     """Return the centres of boxes: one column per distance, rows ordered by the neighbours nearer the centre."""
     adjacent: dict[int, list[int]] = defaultdict(list)
-    for edge in shown.edges:
+    for edge in picture.edges:
         adjacent[edge.source].append(edge.target)
         adjacent[edge.target].append(edge.source)
     columns: dict[int, list[int]] = defaultdict(list)
-    for index, node in enumerate(shown.nodes):
+    for index, node in enumerate(picture.nodes):
         columns[node.distance or 0].append(index)
     boxes: dict[int, tuple[float, float]] = {}
     for column, distance in enumerate(sorted(columns)):
@@ -176,7 +176,7 @@ def _words(text: str, x: float, y: float, kind: str = "") -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' if text else ""
 
 
-def _graphml(shown: _Picture) -> str:
+def _graphml(picture: _Picture) -> str:
     node_keys, edge_keys = ("name", "type", "summary"), ("relation", "fact", "valid_from", "valid_to", "state")
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -186,12 +186,12 @@ def _graphml(shown: _Picture) -> str:
             for element, names in (("node", node_keys), ("edge", edge_keys))
             for name in names
         ),
-        f'<graph edgedefault="directed"><desc>{escape(shown.caption)}</desc>',
+        f'<graph edgedefault="directed"><desc>{escape(picture.caption)}</desc>',
     ]
-    for index, (node, name) in enumerate(zip(shown.nodes, shown.names, strict=True)):
+    for index, (node, name) in enumerate(zip(picture.nodes, picture.names, strict=True)):
         data = _data(node_keys, (name, plain(node.entity_type), plain(node.summary)))
         lines.append(f'<node id="n{index}">{data}</node>')
-    for edge in shown.edges:
+    for edge in picture.edges:
         data = _data(edge_keys, (edge.verb, edge.fact, edge.start, edge.end, edge.state))
         lines.append(f'<edge source="n{edge.source}" target="n{edge.target}">{data}</edge>')
     return "\n".join([*lines, "</graph>", "</graphml>", ""])
@@ -202,32 +202,32 @@ def _data(keys: Sequence[str], values: Sequence[str]) -> str:
     return "".join(f'<data key="{name}">{escape(value)}</data>' for name, value in pairs if value)
 
 
-def _dot(shown: _Picture) -> str:
-    head = "\\n".join(map(_in_dot, filter(None, (shown.title, shown.caption))))
+def _dot(picture: _Picture) -> str:
+    head = "\\n".join(map(_in_dot, filter(None, (picture.title, picture.caption))))
     lines = [
         "digraph {",
         f'  graph [label="{head}", labelloc=t, rankdir=LR]',
         "  node [shape=box, style=rounded]",
     ]
-    for index, (node, name) in enumerate(zip(shown.nodes, shown.names, strict=True)):
+    for index, (node, name) in enumerate(zip(picture.nodes, picture.names, strict=True)):
         label = "\\n".join((_in_dot(shorten(name, _MAX_NAME)), _in_dot(plain(node.entity_type))))
         tip = _in_dot(" · ".join(filter(None, (name, plain(node.summary)))))
-        lines.append(f'  n{index} [label="{label}", tooltip="{tip}"{", penwidth=2.5" * (node.uuid == shown.centre)}]')
-    for edge in shown.edges:
+        lines.append(f'  n{index} [label="{label}", tooltip="{tip}"{", penwidth=2.5" * (node.uuid == picture.centre)}]')
+    for edge in picture.edges:
         label = "\\n".join(map(_in_dot, filter(None, (shorten(edge.verb, _MAX_VERB), edge.when))))
         style = ", style=dashed" * ("disputed" in edge.state) + f', color="{_GREY}"' * ("past" in edge.state)
         lines.append(f'  n{edge.source} -> n{edge.target} [label="{label}", tooltip="{_in_dot(edge.fact)}"{style}]')
     return "\n".join([*lines, "}", ""])
 
 
-def _mermaid(shown: _Picture) -> str:
-    title = ": ".join(filter(None, (shown.title, shown.caption)))
+def _mermaid(picture: _Picture) -> str:
+    title = ": ".join(filter(None, (picture.title, picture.caption)))
     # A quoted YAML string; a percent sign could begin a Mermaid directive.
     lines = ["---", f"title: {json.dumps(title).replace('%', chr(92) + 'u0025')}", "---", "flowchart LR"]
-    for index, (node, name) in enumerate(zip(shown.nodes, shown.names, strict=True)):
+    for index, (node, name) in enumerate(zip(picture.nodes, picture.names, strict=True)):
         label = f'["{_in_mermaid(shorten(name, _MAX_NAME))}"]'
-        lines.append(f"  n{index}({label})" if node.uuid == shown.centre else f"  n{index}{label}")
-    for edge in shown.edges:
+        lines.append(f"  n{index}({label})" if node.uuid == picture.centre else f"  n{index}{label}")
+    for edge in picture.edges:
         label = _in_mermaid(", ".join(filter(None, (shorten(edge.verb, _MAX_VERB), edge.when))))
         arrow, text = "-.->" if "disputed" in edge.state else "-->", f'|"{label}"|' if label else ""
         lines.append(f"  n{edge.source} {arrow}{text} n{edge.target}")

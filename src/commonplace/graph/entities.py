@@ -16,7 +16,7 @@ from commonplace.graph.facts import Assertion
 from commonplace.graph.names import (
     KEY,
     MAX_NAME_CHARACTERS,
-    Known,
+    NamedEntity,
     better_name,
     choose,
     cleaned,
@@ -69,9 +69,9 @@ class Entities:
             return updated  # the common case: the name is stored already
         return self._with_names(updated, (name, *aliases), episode, self._aliases(updated))
 
-    def expect(self, called: Iterable[tuple[str, str]], aliases: Iterable[str]) -> None:
+    def expect(self, pairs: Iterable[tuple[str, str]], aliases: Iterable[str]) -> None:
         """Prefetch what `of_name` will look up: the candidates for (name, type) pairs, and the bearers of aliases."""
-        forms = [form for name, type_ in called for form in lookups(cleaned(name)[:MAX_NAME_CHARACTERS], type_)]
+        forms = [form for name, type_ in pairs for form in lookups(cleaned(name)[:MAX_NAME_CHARACTERS], type_)]
         alias_forms = (normal(cleaned(alias)[:MAX_NAME_CHARACTERS]) for alias in aliases if cleaned(alias))
         self._graph.expect(dict.fromkeys((*forms, *alias_forms)), limit=MAX_CANDIDATES)
 
@@ -103,7 +103,7 @@ class Entities:
             if not form or len(stored) >= MAX_ALIASES or (form in stored and (episode.id or not stored[form].episode)):
                 continue
             if form not in stored and form != normal(entity.name):
-                bearers = self._graph.named([form]).get(form, [])
+                bearers = self._graph.entities_by_name([form]).get(form, [])
                 if any(bearer.id != entity.id and normal(bearer.name) == form for bearer in bearers):
                     continue
             alias = Alias(entity.id, name, form, episode.created_at, episode.id)
@@ -116,30 +116,30 @@ class Entities:
             self.name_again(entity, sorted(stored.values(), key=lambda alias: (alias.created_at, alias.normal)))
         return entity
 
-    def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
-        """Merge `other` into `kept`; return the ids of the facts that moved, sorted."""
-        if kept.id == other.id:
-            raise UsageError(f"both are {kept.name!r:.80}", remedy="name two entities")
-        names = self._graph.aliases([kept.id, other.id])
-        forms_kept = {alias.normal for alias in names.get(kept.id, ())}
-        added = [alias for alias in names_among(names.get(other.id, ())) if alias.normal not in forms_kept]
+    def merge(self, survivor: Entity, duplicate: Entity, reason: str) -> tuple[str, ...]:
+        """Merge `duplicate` into `survivor`; return the ids of the facts that moved, sorted."""
+        if survivor.id == duplicate.id:
+            raise UsageError(f"both are {survivor.name!r:.80}", remedy="name two entities")
+        names = self._graph.aliases([survivor.id, duplicate.id])
+        forms_kept = {alias.normal for alias in names.get(survivor.id, ())}
+        added = [alias for alias in names_among(names.get(duplicate.id, ())) if alias.normal not in forms_kept]
         for alias in added:
-            self._graph.put(replace(alias, entity=kept.id))
-        began = min((time for time in (kept.valid_from, other.valid_from) if time is not None), default=None)
-        self._graph.put_entity(replace(other, expired_at=self._now, merged_into=kept.id), ())
-        self.name_again(replace(with_merged(kept, [*merged_into(kept), other.id]), valid_from=began))
+            self._graph.put(replace(alias, entity=survivor.id))
+        began = min((time for time in (survivor.valid_from, duplicate.valid_from) if time is not None), default=None)
+        self._graph.put_entity(replace(duplicate, expired_at=self._now, merged_into=survivor.id), ())
+        self.name_again(replace(with_merged(survivor, [*merged_into(survivor), duplicate.id]), valid_from=began))
         forms = [alias.normal for alias in added]
-        self._record(other.id, "merged", reason, into=kept.id, names=forms, valid_from=kept.valid_from)
-        self._record(kept.id, "merged", reason, **{"from": other.id})
-        moving = self._relations_of(other.id)
+        self._record(duplicate.id, "merged", reason, into=survivor.id, names=forms, valid_from=survivor.valid_from)
+        self._record(survivor.id, "merged", reason, **{"from": duplicate.id})
+        moving = self._relations_of(duplicate.id)
         _, erased = self._facts.revise(moving)
         return tuple(sorted({fact.id for fact in moving} - erased))
 
-    def unmerge(self, kept: Entity, others: Sequence[Entity], reason: str) -> list[str]:
-        """Undo merges into `kept`, restoring the entities as they were; return the ids of `others`."""
-        family = {member.id for other in others for member in all_merged(self._graph, other)}
-        entity = kept
-        for other in others:
+    def unmerge(self, survivor: Entity, duplicates: Sequence[Entity], reason: str) -> list[str]:
+        """Undo merges into `survivor`, restoring the entities as they were; return the ids of `duplicates`."""
+        family = {member.id for other in duplicates for member in all_merged(self._graph, other)}
+        entity = survivor
+        for other in duplicates:
             events = self._graph.happenings("entity", other.id)
             details = [json.loads(event.detail) for event in events if event.what == "merged"]
             last = next(detail for detail in reversed(details) if "into" in detail)
@@ -155,13 +155,13 @@ class Entities:
             left = [id_ for id_ in merged_into(entity) if id_ != other.id]
             entity = replace(with_merged(entity, left), valid_from=last["valid_from"])
             self.name_again(replace(other, expired_at=None, merged_into=""))
-            self._record(kept.id, "split", reason, **{"from": other.id})
+            self._record(survivor.id, "split", reason, **{"from": other.id})
             self._record(other.id, "split", reason)
         self.name_again(entity)
-        self._facts.revise(self._relations_of(kept.id, lambda said: bool({said.source, said.target} & family)))
-        return [other.id for other in others]
+        self._facts.revise(self._relations_of(survivor.id, lambda said: bool({said.source, said.target} & family)))
+        return [other.id for other in duplicates]
 
-    def mend(self, entity: Entity, gone: set[str]) -> list[str]:
+    def mend(self, entity: Entity, deleted: set[str]) -> list[str]:
         """Remove from an entity what only the deleted episodes said; return the ids of the entities erased."""
         family = all_merged(self._graph, entity)
         ids = [member.id for member in family]
@@ -172,7 +172,7 @@ class Entities:
             self._graph.erase_entities(erased)
             for member in () if erased else family:
                 sources = family if member.id == entity.id else [member]
-                self._mend_one(member, [mention for source in sources for mention in mentions.get(source.id, ())], gone)
+                self._mend_one(member, [item for source in sources for item in mentions.get(source.id, ())], deleted)
             return erased
         # Part of a merged family is erased: undo all of its merges, then merge the remaining entities again.
         queue = [(entity.id, "")]
@@ -188,7 +188,7 @@ class Entities:
         left = {id_: reason for id_, reason in queue if id_ not in erased}
         mentions = self._graph.mentions("entity", list(left))
         for entity_left in self._graph.entities(list(left)).values():
-            self._mend_one(entity_left, mentions.get(entity_left.id, []), gone)
+            self._mend_one(entity_left, mentions.get(entity_left.id, []), deleted)
         first = next(iter(left), "")
         for id_, reason in left.items():
             if id_ != first:
@@ -196,18 +196,18 @@ class Entities:
                 self.merge(pair[first], pair[id_], reason)
         return erased
 
-    def _mend_one(self, entity: Entity, mentions: Sequence[Mention], gone: set[str]) -> None:
+    def _mend_one(self, entity: Entity, mentions: Sequence[Mention], deleted: set[str]) -> None:
         """Remove the names, times and happenings that come from deleted episodes."""
         times = self._graph.episodes(list(dict.fromkeys(mention.episode for mention in mentions)))
         used: dict[str, str] = {}
         for mention in sorted(mentions, key=lambda item: (times[item.episode].created_at, item.episode)):
             used.setdefault(normal(mention.name) if mention.name else "", mention.episode)
         names = names_among(self._aliases(entity))
-        kept = [item for item in names if item.episode not in gone or item.normal in used] or names[:1]
+        kept = [item for item in names if item.episode not in deleted or item.normal in used] or names[:1]
         for alias in names:
             if alias not in kept:
                 self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
-            elif alias.episode in gone:
+            elif alias.episode in deleted:
                 home = used.get(alias.normal, next(iter(times), ""))
                 self._graph.put(replace(alias, episode=home))
         has_name = any(name.normal == normal(entity.name) for name in kept)
@@ -218,9 +218,9 @@ class Entities:
             valid_from=min(times_said, default=entity.valid_from or 0.0),
         )
         events = self._graph.happenings("entity", entity.id)
-        if any(event.episode in gone for event in events):
+        if any(event.episode in deleted for event in events):
             self._graph.drop(Happening, kind="entity", subject=entity.id)
-            self._graph.put(*(event for event in events if event.episode not in gone))
+            self._graph.put(*(event for event in events if event.episode not in deleted))
         if mended.name == entity.name and len(kept) == len(names):
             self._graph.put_entity(mended)  # its names, and so its search text, are unchanged
         else:
@@ -296,14 +296,14 @@ class Entities:
 
 def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
     """Return the live entity that a name refers to; None if there is none or the name is ambiguous."""
-    entities_by_form = graph.named(lookups(name, type_), limit=MAX_CANDIDATES)
+    entities_by_form = graph.entities_by_name(lookups(name, type_), limit=MAX_CANDIDATES)
     exact = [match for match in entities_by_form.get(normal(name), ()) if normal(match.name) == normal(name)]
-    if (chosen := choose(name, type_, [Known(match, (match.name,)) for match in exact])) is not None:
+    if (chosen := choose(name, type_, [NamedEntity(match, (match.name,)) for match in exact])) is not None:
         return chosen.entity  # the common case: an entity has exactly this name, so other candidates need not be read
     live = {entity.id: entity for group in entities_by_form.values() for entity in group}
     if not live:
         return None
     aliases = graph.aliases(list(live))
-    candidates = [Known(entity, shown_names(entity, aliases.get(id_, ()))) for id_, entity in live.items()]
+    candidates = [NamedEntity(entity, shown_names(entity, aliases.get(id_, ()))) for id_, entity in live.items()]
     chosen = choose(name, type_, candidates)
     return None if chosen is None else chosen.entity

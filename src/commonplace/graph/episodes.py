@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extraction, Found
+from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, ExtractedEntity, Extraction
 from commonplace.graph.entities import Entities
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
@@ -134,15 +134,15 @@ class _EpisodeWriter:
         self._entities = Entities(graph, runtime)
         self.facts = FactKeys(graph, runtime)
 
-    def entities(self, found: Sequence[Found]) -> list[Entity]:
+    def entities(self, extracted: Sequence[ExtractedEntity]) -> list[Entity]:
         """Return the entities that an episode names; record the first mention of each of their names."""
-        types = [named.type if named.type in self._runtime.kinds.entity_types else "concept" for named in found]
+        types = [named.type if named.type in self._runtime.kinds.entity_types else "concept" for named in extracted]
         self._entities.expect(
-            [(named.name, type_) for named, type_ in zip(found, types, strict=True)],
-            [alias for named in found for alias in named.aliases],
+            [(named.name, type_) for named, type_ in zip(extracted, types, strict=True)],
+            [alias for named in extracted for alias in named.aliases],
         )
         resolved = []
-        for named, type_ in zip(found, types, strict=True):
+        for named, type_ in zip(extracted, types, strict=True):
             entity = self._entities.of_name(named.name, type_, self._episode, named.aliases)
             resolved.append(entity)
             # An entity whose name does not occur gets a mention too: mentions record which episodes support an entity.
@@ -188,35 +188,36 @@ class _EpisodeWriter:
         values |= {"trust": episode.trust, "group": episode.group, "episode": episode.id, "start": start, "end": end}
         return Assertion(text=statement.fact, at=episode.created_at, told=episode.reference_time, **values)
 
-    def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
+    def depart(self, departure: Departure, entities: Sequence[Entity]) -> None:
         """Apply that something was left or ceased: end the current facts about it and begin those of its successor."""
-        target = entities[gone.target]
+        target = entities[departure.target]
         if target.type == "person":
             return
-        source, successor = ("" if index is None else entities[index].id for index in (gone.source, gone.successor))
+        ends = departure.source, departure.successor
+        source, successor = ("" if index is None else entities[index].id for index in ends)
         relations = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
         for relation in relations:
             if relation.target != target.id or relation.valid_to is not None:
                 continue
-            doubt = self._doubt_of(gone, relation, source)
+            doubt = self._doubt_of(departure, relation, source)
             if doubt is None:
                 continue
             fact = fact_of(relation)
             doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
             ended = self._assertion(
-                gone,
+                departure,
                 home=relation.id,
                 source=relation.source,
                 target=target.id,
                 saying="denied",
-                valid_to=gone.valid_to,
+                valid_to=departure.valid_to,
                 aspect=fact.aspect,
                 doubt=doubt,
                 type=relation.type,
             )
             self.facts.say(ended)
             if successor and successor not in (relation.source, target.id) and doubt != UNSURE:
-                begun = replace(ended, saying="said", valid_from=gone.valid_to, valid_to=None)
+                begun = replace(ended, saying="said", valid_from=departure.valid_to, valid_to=None)
                 self.facts.say(replace(begun, home=made_id(), target=successor))
 
     def _doubt_of(self, departure: Departure, fact: Relation, source: str) -> str | None:
@@ -281,25 +282,25 @@ class Readings:
     """Extractions of memories, read before the transaction that writes them."""
 
     runtime: GraphRuntime
-    found: dict[_Key, tuple[Extraction, tuple[str, ...]]] = field(default_factory=dict)
+    extractions: dict[_Key, tuple[Extraction, tuple[str, ...]]] = field(default_factory=dict)
 
     def read(self, owner: Owner, record: MemoryRecord) -> tuple[Extraction, tuple[str, ...]]:
         """Return the extraction of a memory and its notices, cached; embed the texts that it will write."""
         key = _key(owner, record)
-        if key not in self.found:
+        if key not in self.extractions:
             # A turn of a conversation may begin with the name of its speaker.
             source: EpisodeSource = "message" if owner.session else "text"
             extraction = understand(record.content, source, _reference_time(owner, record), self.runtime.kinds)
             if owner.session:
                 # Talk names hundreds of things without stating a fact; a search for their names finds the memories.
                 extraction = extraction.only(extraction.stated)
-            self.found[key] = bounded(extraction)
-            prepare(self.runtime.texts, self.found[key][0])
-        return self.found[key]
+            self.extractions[key] = bounded(extraction)
+            prepare(self.runtime.texts, self.extractions[key][0])
+        return self.extractions[key]
 
     def notices(self, owner: Owner, record: MemoryRecord) -> tuple[str, ...]:
         """Return the notices about a memory that exceeds the limits of an episode."""
-        return self.found.get(_key(owner, record), (None, ()))[1]
+        return self.extractions.get(_key(owner, record), (None, ()))[1]
 
 
 class MemoryFeed:
@@ -478,11 +479,11 @@ def itself(name: str) -> UsageError:
     )
 
 
-def add_fact(graph: GraphChange, runtime: GraphRuntime, given: Assertion, types: tuple[str, str] = ("", "")) -> Added:
+def add_fact(graph: GraphChange, runtime: GraphRuntime, fact: Assertion, types: tuple[str, str] = ("", "")) -> Added:
     """Write a fact that was given directly, not by an episode.
 
     Args:
-        given: the fact, with names or ids as its ends; without a text, one is made from them.
+        fact: the fact, with names or ids as its ends; without a text, one is made from them.
         types: entity types of new ends; "" chooses by the relation.
 
     Raises:
@@ -490,15 +491,15 @@ def add_fact(graph: GraphChange, runtime: GraphRuntime, given: Assertion, types:
         UsageError: both ends are the same entity.
     """
     # A stand-in without an id for the giver, so that no deletion of an episode removes the fact.
-    giver = Episode("", given.text, given.told, given.at, trust=given.trust, group=given.group)
-    entities, likely = Entities(graph, runtime), _ENDS.get(given.type, ("concept", "concept"))
-    ends = zip((given.source, given.target), types, likely, strict=True)
+    giver = Episode("", fact.text, fact.told, fact.at, trust=fact.trust, group=fact.group)
+    entities, likely = Entities(graph, runtime), _ENDS.get(fact.type, ("concept", "concept"))
+    ends = zip((fact.source, fact.target), types, likely, strict=True)
     source, target = (_end(graph, entities, *end, giver) for end in ends)
     if source.id == target.id:
         raise itself(source.name)
-    text = given.text or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
+    text = fact.text or f"{source.name} {fact.type.replace('_', ' ').lower()} {target.name}"
     facts = FactKeys(graph, runtime)
-    facts.say(replace(given, home=made_id(), source=source.id, target=target.id, text=text))
+    facts.say(replace(fact, home=made_id(), source=source.id, target=target.id, text=text))
     return Added(giver, (source.id, target.id), facts.changed)
 
 

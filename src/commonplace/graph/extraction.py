@@ -12,7 +12,7 @@ from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.extract import extract
 from commonplace.extract.modality import HEARSAY
-from commonplace.extract.model import Claim, Departure, Extraction, Found
+from commonplace.extract.model import Claim, Departure, ExtractedEntity, Extraction
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.lazy_regex import lazy_pattern
@@ -86,7 +86,7 @@ class _JoinedExtraction:
     """Joins the extractions of the parts of a text, with spans in the whole text."""
 
     def __init__(self) -> None:
-        self.entities: list[Found] = []
+        self.entities: list[ExtractedEntity] = []
         self.claims: list[Claim] = []
         self._dates: list[Any] = []
         self._departures: list[Departure] = []
@@ -102,7 +102,7 @@ class _JoinedExtraction:
         self._departures += [departure.moved(places, begin) for departure in part.departures]
         self._dates += [replace(date, start=date.start + begin, end=date.end + begin) for date in part.dates]
 
-    def place(self, found: Found) -> int:
+    def place(self, found: ExtractedEntity) -> int:
         """Return the index of an entity; it is joined with an earlier one of the same name and type."""
         place = self._places.setdefault((normal(found.name), found.type), len(self.entities))
         if place == len(self.entities):
@@ -203,7 +203,7 @@ class _JsonReader(_JoinedExtraction):
     def _entity(self, name: str, type_: str) -> int:
         start = self._find(name)
         spans = ((start, start + len(name)),) if self._content.startswith(name, start) else ()
-        return self.place(Found(cleaned(name)[:MAX_NAME_CHARACTERS], type_, spans))
+        return self.place(ExtractedEntity(cleaned(name)[:MAX_NAME_CHARACTERS], type_, spans))
 
     def _claim(self, source: int, target: int, relation: str, fact: str = "") -> None:
         head, tail = self.entities[source], self.entities[target]

@@ -47,12 +47,12 @@ class _Places:
         self._graph = graph
         self.read: dict[str, tuple[frozenset[str], set[str]]] = {}
 
-    def compare(self, one: str, other: str) -> str:
+    def compare(self, left: str, right: str) -> str:
         """Return how two targets relate, by the graph and common knowledge; the values are those of `names.compare`."""
-        (first, around_first), (second, around_second) = self._place(one), self._place(other)
+        (first, around_first), (second, around_second) = self._place(left), self._place(right)
         if not (first and second):
             return "apart"  # one of them is no place
-        return "within" if other in around_first or one in around_second else compare(first, second)
+        return "within" if right in around_first or left in around_second else compare(first, second)
 
     def _place(self, id_: str) -> tuple[frozenset[str], set[str]]:
         """Return the forms of a target's names, empty if it is no place, and the ids of the places that contain it.
@@ -86,11 +86,11 @@ class FactKeys:
         self._places = _Places(graph)
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
-    def say(self, said: Assertion) -> None:
+    def say(self, assertion: Assertion) -> None:
         """Add an assertion and write its effects on facts."""
-        if said.type in _LYING_IN:
+        if assertion.type in _LYING_IN:
             self._places.read.clear()
-        key = key_among(self._runtime.kinds, said.source, said.type, said.target, said.aspect)
+        key = key_among(self._runtime.kinds, assertion.source, assertion.type, assertion.target, assertion.aspect)
         rule = self._rule(key, {})
         # The facts of a key are read once for all of its assertions.
         if (key, rule.is_single) not in self._runs:
@@ -98,7 +98,7 @@ class FactKeys:
             resolver = FactResolver(rule, map(fact_of, stored))
             self._runs[key, rule.is_single] = resolver, {fact.id: fact for fact in stored}
         resolver, relations = self._runs[key, rule.is_single]
-        effects = resolver.take(replace(said, order=resolver.order + 1))
+        effects = resolver.take(replace(assertion, order=resolver.order + 1))
         for relation in resolver.changed():
             old = relations.get(relation.id)
             if old != relation:

@@ -88,10 +88,10 @@ def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Hap
     return Happening("relation", relation, evidence.at, what, reason, evidence.episode, detail_json)
 
 
-def assertion_of(found: Happening, type_: str = "") -> Assertion | None:
+def assertion_of(event: Happening, type_: str = "") -> Assertion | None:
     """Return the assertion that a happening of a relation records, None if it has none; `type_`: of the relation."""
-    detail: Mapping[str, Any] = json.loads(found.detail).get(EVIDENCE) or {}
-    columns = {"home": found.subject, "at": found.at, "episode": found.episode, "type": type_}
+    detail: Mapping[str, Any] = json.loads(event.detail).get(EVIDENCE) or {}
+    columns = {"home": event.subject, "at": event.at, "episode": event.episode, "type": type_}
     return Assertion(**{**columns, **detail}) if detail else None
 
 
@@ -166,11 +166,11 @@ class Fact:
     def span(self) -> Span:
         return self.valid_from, self.valid_to
 
-    def end(self, at: float | None, known: float) -> None:
-        """End the fact `at` a time, None to retract it, as learnt at `known`; `stated_to` keeps its stated end."""
+    def end(self, at: float | None, learnt_at: float) -> None:
+        """End the fact `at` a time, None to retract it, as learnt at `learnt_at`; `stated_to` keeps its stated end."""
         if self.expired_at is None:
             self.stated_to = self.valid_to
-            self.expired_at = known
+            self.expired_at = learnt_at
         if at is None:
             self.is_retracted = True
         else:
@@ -237,8 +237,8 @@ def _doubt(older: Fact, newer: Fact, began: float) -> str:
     return SENSITIVE if older.doubt == SENSITIVE else newer.doubt
 
 
-def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]) -> Fact:
-    """Return the fact that a first assertion creates; `meant`: ids of its source and target after merges."""
+def first_said(evidence: Assertion, id_: str, type_: str, end_ids: tuple[str, str]) -> Fact:
+    """Return the fact that a first assertion creates; `end_ids`: ids of its source and target after merges."""
     begins, ends = evidence.begins, evidence.valid_to
     if ends is not None and begins is not None and ends <= begins:
         ends = None
@@ -249,8 +249,8 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
     return Fact(
         **{name: getattr(evidence, name) for name in _FROM_ASSERTIONS},
         id=id_,
-        source=meant[0],
-        target=meant[1],
+        source=end_ids[0],
+        target=end_ids[1],
         type=type_,
         created_at=evidence.at,
         valid_from=begins,

@@ -32,13 +32,13 @@ class Kinds:
     relation_types: tuple[str, ...] = RELATION_TYPES
     single_valued: tuple[str, ...] = SINGLE_VALUED
 
-    def entity(self, name: str, given: object) -> str:
+    def entity(self, name: str, value: object) -> str:
         """Return an entity type in its stored spelling; raise a `UsageError` if there is no such type."""
-        return _matching_type(name, given, self.entity_types, "graph.entity_types")
+        return _matching_type(name, value, self.entity_types, "graph.entity_types")
 
-    def relation(self, name: str, given: object) -> str:
+    def relation(self, name: str, value: object) -> str:
         """Return a relation type in its stored spelling; raise a `UsageError` if there is no such type."""
-        return _matching_type(name, given, self.relation_types, "graph.relation_types")
+        return _matching_type(name, value, self.relation_types, "graph.relation_types")
 
     def is_single(self, type_: str) -> bool:
         """Return whether a source has one target at a time; `FactKeys` excepts people and organizations that decide."""
@@ -72,13 +72,13 @@ def kinds_of(settings: GraphSettings) -> Kinds:
     return Kinds((*ENTITY_TYPES, *added_entities), types, (*SINGLE_VALUED, *singles))
 
 
-def _matching_type(name: str, given: object, types: Sequence[str], setting: str) -> str:
-    normalized = _APART.sub("_", given.strip()).lower() if isinstance(given, str) else given
+def _matching_type(name: str, value: object, types: Sequence[str], setting: str) -> str:
+    normalized = _APART.sub("_", value.strip()).lower() if isinstance(value, str) else value
     for type_ in types:
         if type_.lower() == normalized:
             return type_
     raise UsageError(
-        f"{name} is {given!r:.80}",
+        f"{name} is {value!r:.80}",
         remedy=f"give one of {', '.join(types)}, or add yours to the setting {setting}",
         parameters=(name,),
     )

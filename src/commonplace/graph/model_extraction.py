@@ -22,7 +22,7 @@ from commonplace.dates import Mention, mentions
 from commonplace.dates.time import iso, moment_in_words
 from commonplace.errors import ProviderError, UsageError
 from commonplace.extract.modality import HEARSAY, is_passed_on
-from commonplace.extract.model import Claim, Extraction, Found, outermost
+from commonplace.extract.model import Claim, ExtractedEntity, Extraction, outermost
 from commonplace.graph.extraction import understand
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
@@ -37,17 +37,17 @@ _DAY_S: Final = 86_400.0
 """Tolerance for dates of a model that may count days in another timezone than UTC."""
 
 
-def moment(given: str, now: float, found: Sequence[Mention]) -> float | None:
-    """Return the beginning of a date, in seconds since the epoch; None if it is malformed or not among `found`.
+def moment(date: str, now: float, dates: Sequence[Mention]) -> float | None:
+    """Return the beginning of a date, in seconds since the epoch; None if it is malformed or not among `dates`.
 
     Args:
-        given: ISO 8601, a year or a month alone included, or the words of the text.
+        date: ISO 8601, a year or a month alone included, or the words of the text.
     """
     try:
-        timestamp = moment_in_words("date", given, now, is_start=True)
+        timestamp = moment_in_words("date", date, now, is_start=True)
     except UsageError:
         return None
-    for mention in found:
+    for mention in dates:
         ends = [end for end in (mention.since, mention.until) if isfinite(end)]  # one if it is open
         if ends and ends[0] - _DAY_S <= timestamp <= ends[-1] + _DAY_S:
             return timestamp
@@ -66,17 +66,17 @@ _OTHER_ENTITY: Final = "concept"
 _OTHER_RELATION: Final = "RELATED_TO"
 
 
-def entity_type(given: str, kinds: Kinds) -> str:
+def entity_type(label: str, kinds: Kinds) -> str:
     """Return the entity type that a model means, `concept` if unknown; "" for dates and numbers."""
-    name = _APART.sub("_", given.strip()).lower()
+    name = _APART.sub("_", label.strip()).lower()
     if name in kinds.entity_types:
         return name
     return "" if name in _NO_ENTITY else _TYPE_OF.get(name, _OTHER_ENTITY)
 
 
-def relation_type(given: str, kinds: Kinds) -> str:
+def relation_type(label: str, kinds: Kinds) -> str:
     """Return the relation type that a model means, `RELATED_TO` if unknown."""
-    name = _APART.sub("_", given.strip()).upper()
+    name = _APART.sub("_", label.strip()).upper()
     return name if name in kinds.relation_types else _TYPE_OF.get(name, _OTHER_RELATION)
 
 
@@ -153,20 +153,20 @@ class _Reading:
         # Accept either reading of an ambiguous date: the model may know better which `May` is meant.
         later = mentions(text.content, now=now, prefer="future") if self._dates else ()
         self._times = (*self._dates, *later)
-        self._entities: list[Found] = []
+        self._entities: list[ExtractedEntity] = []
         self._indexes: dict[str, int] = {}
         self._claims: dict[tuple[int, int, str, int, bool], Claim] = {}
 
-    def entity(self, given: Any) -> bool:
+    def entity(self, item: Any) -> bool:
         """Take an entity; return False if it is not in the text."""
-        name, type_ = _strings(given, "name", "type")
+        name, type_ = _strings(item, "name", "type")
         kind = entity_type(type_, self._text.kinds) if name and type_ else ""
         # A date or a number is no entity here, but no mistake either.
         return self._index_of(name, kind) is not None if kind else bool(name and type_)
 
-    def fact(self, given: Any) -> bool:
+    def fact(self, entry: Any) -> bool:
         """Take a fact; return False if the text does not support it."""
-        source_name, target_name, type_, quote = _strings(given, "source", "target", "type", "quote")
+        source_name, target_name, type_, quote = _strings(entry, "source", "target", "type", "quote")
         if not (source_name and target_name and type_):
             return False
         source, target = (self._index_of(name, "concept") for name in (source_name, target_name))
@@ -188,13 +188,13 @@ class _Reading:
         confidence = _SURE if all(within) else _LESS_SURE
         if is_passed_on(self._content, span, max(starts[0] for starts in within if starts)):
             confidence = min(confidence, HEARSAY)
-        since, until = (moment(date, self._text.at, self._times) for date in _strings(given, "valid_from", "valid_to"))
+        since, until = (moment(date, self._text.at, self._times) for date in _strings(entry, "valid_from", "valid_to"))
         if since is not None and until is not None and until <= since:
             since = until = None
         sentence = cleaned(self._content[slice(*span)])[:_MAX_FACT_LENGTH]
         # A sentence that names only one end is unclear by itself.
         fact = sentence if all(within) else f"{self._entities[source].name}: {sentence}"
-        kind, is_end = relation_type(type_, self._text.kinds), given.get("ended") is True
+        kind, is_end = relation_type(type_, self._text.kinds), entry.get("ended") is True
         claim = Claim(source, target, kind, fact, span, since, until, is_end, confidence)
         self._claims.setdefault((source, target, kind, span[0], is_end), claim)
         return True
@@ -225,7 +225,7 @@ class _Reading:
         if not spans:
             return None
         self._indexes[normal(name)] = len(self._entities)
-        self._entities.append(Found(spelling, type_, spans, (), _SURE))
+        self._entities.append(ExtractedEntity(spelling, type_, spans, (), _SURE))
         return len(self._entities) - 1
 
 

@@ -157,7 +157,7 @@ _INITIAL: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class NamedEntity:
     entity: Entity
     names: tuple[str, ...]
 
@@ -169,34 +169,34 @@ def lookups(name: str, type_: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((normal(name), *type_keys, *(key.partition(":")[2] for key in type_keys))))
 
 
-def choose(name: str, type_: str, candidates: Sequence[Known]) -> Known | None:
+def choose(name: str, type_: str, candidates: Sequence[NamedEntity]) -> NamedEntity | None:
     """Return the candidate that a name means, None if it means none of them or is ambiguous.
 
     Args:
         candidates: the entities found under the `lookups` of the name.
     """
     form = normal(name)
-    compatible = [known for known in candidates if are_compatible(type_, known.entity.type)]
-    exact = [known for known in compatible if normal(known.entity.name) == form]
+    compatible = [entry for entry in candidates if are_compatible(type_, entry.entity.type)]
+    exact = [entry for entry in compatible if normal(entry.entity.name) == form]
     if exact:
-        return min(exact, key=lambda known: (known.entity.type != type_, known.entity.created_at, known.entity.id))
-    named = [known for known in compatible if form in map(normal, known.names)]
+        return min(exact, key=lambda entry: (entry.entity.type != type_, entry.entity.created_at, entry.entity.id))
+    named = [entry for entry in compatible if form in map(normal, entry.names)]
     similar = []
-    for known in compatible:
-        if known in named or (type_ == "person" and known.entity.type != type_):
+    for entry in compatible:
+        if entry in named or (type_ == "person" and entry.entity.type != type_):
             continue
-        kind, forms = known.entity.type if type_ == "concept" else type_, known.names
-        if kind == "person" and len(parts(name)) > 1 and len(parts(known.entity.name)) > 1:
+        kind, forms = entry.entity.type if type_ == "concept" else type_, entry.names
+        if kind == "person" and len(parts(name)) > 1 and len(parts(entry.entity.name)) > 1:
             # Between two full names, a bare given name among the aliases does not match.
             forms = tuple(spelling for spelling in forms if len(parts(spelling)) > 1)
         if any(_is_form_of(name, spelling, kind) for spelling in forms):
-            similar.append(known)
+            similar.append(entry)
     if type_ == "person" and len(parts(name)) == 1:
         # A single name matches everybody who has it, even if one of them was called just that.
         named, similar = [*named, *similar], []
     for matches in (named, similar):
         if matches:
-            same_type = [known for known in matches if known.entity.type == type_] if type_ != "concept" else []
+            same_type = [entry for entry in matches if entry.entity.type == type_] if type_ != "concept" else []
             best = same_type or matches
             return best[0] if len(best) == 1 else None
     return None

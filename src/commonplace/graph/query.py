@@ -36,12 +36,12 @@ from commonplace.graph.views import (
     GraphPath,
     History,
     HistoryEntry,
+    QueryFilters,
     RelationView,
     Subgraph,
     Timeline,
     TimelineEntry,
     ViewBuilder,
-    Wanted,
 )
 from commonplace.store.graph import GraphReading
 from commonplace.store.schema import texts_of
@@ -125,9 +125,9 @@ Search = Callable[[str, str, int], TextHits]
 """Takes a namespace, a query and a limit; returns the hits among the texts of the namespace."""
 
 
-def adjacent(graph: GraphReading, wanted: Wanted) -> Adjacent:
+def adjacent(graph: GraphReading, filters: QueryFilters) -> Adjacent:
     """Return the function that reads the facts of entities, most recently learnt first."""
-    return partial(graph.edges_of, wanted=wanted.filter(), limit=FAN_OUT + 1)
+    return partial(graph.edges_of, filter_=filters.filter(), limit=FAN_OUT + 1)
 
 
 _ANY: Final = GraphFilter(with_past=True)
@@ -148,7 +148,7 @@ class GraphReader:
     runtime: GraphRuntime
     search: Search
     words_of: Callable[[str, int], str]
-    wanted: Wanted
+    filters: QueryFilters
     newer: Callable[[Sequence[str]], Mapping[str, StoredMemory]]
     """Returns, by memory id, the newest memory that may have replaced it; absent if there is none."""
 
@@ -160,7 +160,7 @@ class GraphReader:
 
     @cached_property
     def _build(self) -> ViewBuilder:
-        return ViewBuilder(self._graph, self.wanted)
+        return ViewBuilder(self._graph, self.filters)
 
     def _find(self, name: str) -> Entity:
         return find_entity(self._graph, name)
@@ -178,11 +178,11 @@ class GraphReader:
         return FoundEntities(query, views, hits.is_degraded, hits.notices)
 
     def search_relations(self, query: str, limit: int) -> FoundRelations:
-        hits = self._find_relations(query, limit, self.wanted.centre)
+        hits = self._find_relations(query, limit, self.filters.centre)
         stored = self._graph.relations(list(hits.scores))
         ranked = [stored[id_] for id_ in hits.scores if id_ in stored]
-        if self.wanted.as_of is None and self.wanted.valid_at is None:
-            ranked = _current_first(ranked, self.runtime.kinds, self.wanted.now)
+        if self.filters.as_of is None and self.filters.valid_at is None:
+            ranked = _current_first(ranked, self.runtime.kinds, self.filters.now)
         views = self._with_overtaken(ranked, hits.scores)
         return FoundRelations(query, views, hits.is_degraded, hits.notices)
 
@@ -202,11 +202,11 @@ class GraphReader:
         match = known_by(self._graph, query, "concept") if len(query) <= MAX_NAME_CHARACTERS else None
         if match is not None and keep([match.id]):
             scores[match.id] = max(scores.get(match.id, 0.0), NAMED)
-        return self._best(scores, {}, limit, self.wanted.centre, (name_hits, fact_hits))
+        return self._best(scores, {}, limit, self.filters.centre, (name_hits, fact_hits))
 
     def _find_relations(self, query: str, limit: int, centre: str) -> TextHits:
         """Find facts by their sentences, and by the names of their ends."""
-        hits = self._texts("relation", query, limit, partial(self._relations_that_pass, types=self.wanted.types))
+        hits = self._texts("relation", query, limit, partial(self._relations_that_pass, types=self.filters.types))
         facts = self._graph.relations(list(hits.scores)) if centre else {}
         ends = {id_: (fact.source, fact.target) for id_, fact in facts.items()}
         return self._best(hits.scores, ends, limit, centre, (hits,))
@@ -222,7 +222,7 @@ class GraphReader:
         """Return the best hits, raised by their nearness to the centre; `ends`: the ends of facts, by id."""
         near: Mapping[str, int] = {}
         if centre:
-            steps = adjacent(self._graph, self.wanted)
+            steps = adjacent(self._graph, self.filters)
             near = outward([centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT).distances
         distances, raised = {}, dict(scores)
         for id_, score in scores.items():
@@ -277,7 +277,7 @@ class GraphReader:
         return replace(hits, scores=best_first, worded=(hits.worded or frozenset()) - type_only)
 
     def _entities_that_pass(self, ids: Sequence[str]) -> set[str]:
-        wanted = self.wanted
+        wanted = self.filters
         entities = self._graph.entities(ids).items()
         live = {id_: entity for id_, entity in entities if wanted.has(entity)}
         passing = {id_: entity for id_, entity in live.items() if not wanted.types or entity.type in wanted.types}
@@ -291,9 +291,9 @@ class GraphReader:
         return chosen | {id_ for id_, rows in mentions.items() if any(mention.episode in grouped for mention in rows)}
 
     def _relations_that_pass(self, ids: Sequence[str], types: Sequence[str]) -> set[str]:
-        shown = [fact for fact in self._graph.relations(ids).values() if self.wanted.shows(fact)]
+        shown = [fact for fact in self._graph.relations(ids).values() if self.filters.shows(fact)]
         of_type = [fact for fact in shown if not types or fact.type in types]
-        return {fact.id for fact in of_type if not self.wanted.groups or fact.group in self.wanted.groups}
+        return {fact.id for fact in of_type if not self.filters.groups or fact.group in self.filters.groups}
 
     def entity(self, name: str) -> EntityView:
         return self._build.entities([self._find(name)])[0]
@@ -304,10 +304,10 @@ class GraphReader:
     def neighbourhood(self, name: str, depth: int, limit: int) -> Subgraph:
         graph = self._graph
         centre = self._find(name)
-        near = outward([centre.id], adjacent(graph, self.wanted), depth=depth, limit=limit, fan_out=FAN_OUT)
+        near = outward([centre.id], adjacent(graph, self.filters), depth=depth, limit=limit, fan_out=FAN_OUT)
         distances, edges = near.distances, dict.fromkeys(near.edges)
         rim = [id_ for id_, distance in distances.items() if distance == depth]
-        for rows in graph.edges_of(rim, self.wanted.filter(), limit=_BETWEEN, among=distances).values():
+        for rows in graph.edges_of(rim, self.filters.filter(), limit=_BETWEEN, among=distances).values():
             edges.update({edge.id: None for edge in rows})
         entities = self._build.entities(distances, distances=distances, has_summaries=False)
 
@@ -322,15 +322,15 @@ class GraphReader:
         graph = self._graph
         start, goal = (find_entity(graph, name).id for name in (source, target))
         shortest = shortest_path(
-            start, goal, adjacent(graph, self.wanted), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
+            start, goal, adjacent(graph, self.filters), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
         )
         entities = self._build.entities(shortest.ids, has_summaries=False)
         return GraphPath(entities, self._build.relations(shortest.edges), shortest.is_capped)
 
     def timeline(self, name: str, limit: int) -> Timeline:
         entity = self._find(name)
-        facts = self._graph.relations_of([entity.id], self.wanted.filter(), limit=limit).get(entity.id, [])
-        views = self._build.relations(fact for fact in facts if not self.wanted.known(fact)[2])
+        facts = self._graph.relations_of([entity.id], self.filters.filter(), limit=limit).get(entity.id, [])
+        views = self._build.relations(fact for fact in facts if not self.filters.known_state(fact)[2])
         entries = [TimelineEntry(view.valid_from, "began", view) for view in views]
         entries += [TimelineEntry(view.valid_to, "ended", view) for view in views if view.valid_to is not None]
         entries.sort(key=lambda entry: (entry.what, entry.relation.fact, entry.relation.uuid))
@@ -352,7 +352,7 @@ class GraphReader:
         return History(id_, kind, tuple(entries))
 
     def episodes(self, limit: int) -> tuple[EpisodeView, ...]:
-        filter_ = GraphFilter(groups=self.wanted.groups, known_at=self.wanted.as_of)
+        filter_ = GraphFilter(groups=self.filters.groups, known_at=self.filters.as_of)
         stored = self._graph.list_episodes(filter_, limit=limit)
         return tuple(self._build.episode(row, self.words_of(row.memory, row.version)) for row in stored)
 
@@ -370,7 +370,7 @@ class GraphReader:
 
     def communities(self, limit: int) -> tuple[Community, ...]:
         graph = self._graph
-        edges = [(source, target) for _, source, target in graph.pairs(self.wanted.filter())]
+        edges = [(source, target) for _, source, target in graph.pairs(self.filters.filter())]
         degrees = Counter(end for ends in edges for end in ends)
         groups = communities(degrees, edges)
         group_of = {id_: number for number, group in enumerate(groups) for id_ in group}
@@ -397,7 +397,7 @@ class GraphReader:
     def context(
         self, names: Sequence[str], query: str, *, max_facts: int, max_tokens: int, count: CountTokens
     ) -> GraphContext:
-        graph, centre = self._graph, self.wanted.centre
+        graph, centre = self._graph, self.filters.centre
         starts: dict[str, None] = {}
         missing = []
         for name in names:
@@ -410,7 +410,7 @@ class GraphReader:
         hits = TextHits({}, *self._state())
         if query.strip():
             hits = self._find_relations(query, max_facts, centre or next(iter(starts), ""))
-        steps = adjacent(graph, self.wanted)
+        steps = adjacent(graph, self.filters)
         near = outward(list(starts), steps, depth=self._context_depth, limit=_AROUND, fan_out=FAN_OUT)
         distances = near.distances
 
@@ -435,7 +435,7 @@ class GraphReader:
         """Return the views of facts; a current one has in `overtook` the fact that held before it, and when."""
         graph, builder = self._graph, self._build
         views = builder.relations(relations, scores)
-        if self.wanted.as_of is not None or self.wanted.valid_at is not None:
+        if self.filters.as_of is not None or self.filters.valid_at is not None:
             return views
         old: dict[str, Relation] = {}
         rows: dict[FactKey, list[Relation]] = {}

@@ -60,7 +60,7 @@ class Cleaner:
     def record(self, record: T) -> T:
         return rows.cleaned(record, self.text, self.value)
 
-    def taken(self) -> tuple[str, ...]:
+    def take_kinds(self) -> tuple[str, ...]:
         """Return the kinds of the secrets replaced since the last call."""
         kinds = tuple(self.kinds.values())
         self.kinds.clear()
@@ -139,13 +139,13 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
         )
 
 
-def refuse_odd_detail(found: Happening) -> None:
+def refuse_odd_detail(event: Happening) -> None:
     """Check the assertion in a happening of a fact.
 
     Raises:
         TypeError, ValueError, AttributeError: it is malformed.
     """
-    assertion = assertion_of(found)
+    assertion = assertion_of(event)
     if assertion is None:
         return
     for attribute in fields(Assertion):

@@ -61,13 +61,13 @@ class KeyFacts:
         """Update when a fact holds; one that is retracted, denied or added overlaps no other."""
         self._times[:, self._indexes[fact.id]] = _bounds(fact)
 
-    def between(self, one: str, other: str, begins: float | None = None) -> list[Fact]:
+    def between(self, left: str, right: str, begins: float | None = None) -> list[Fact]:
         """Return the facts between two entities, in either direction, that are not retracted and end after `begins`."""
         since = -inf if begins is None else begins
-        facts = self._by_ends.get(frozenset((one, other)), ())
+        facts = self._by_ends.get(frozenset((left, right)), ())
         return [fact for fact in facts if not fact.is_retracted and (fact.valid_to is None or fact.valid_to > since)]
 
-    def met(self, fact: Fact) -> list[Fact]:
+    def list_overlapping(self, fact: Fact) -> list[Fact]:
         """Return the other facts that may overlap a fact; one that is retracted, denied or added overlaps none.
 
         Facts that hold when it begins come first, in order; then those that begin while it holds, by their begin.
@@ -136,9 +136,9 @@ class Rule:
     compare: Callable[[str, str], str] = lambda _one, _other: "apart"
     now: Mapping[str, str] = field(default_factory=dict)
 
-    def ends(self, said: Assertion) -> tuple[str, str]:
+    def ends(self, assertion: Assertion) -> tuple[str, str]:
         """Return the source and target of an assertion, after merges."""
-        return self.now.get(said.source, said.source), self.now.get(said.target, said.target)
+        return self.now.get(assertion.source, assertion.source), self.now.get(assertion.target, assertion.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +163,14 @@ class ResolvedFacts:
     effects: tuple[Effect, ...]
 
 
-def resolve_facts(known: Iterable[Relation], assertions: Sequence[Assertion], rule: Rule) -> ResolvedFacts:
+def resolve_facts(facts: Iterable[Relation], assertions: Sequence[Assertion], rule: Rule) -> ResolvedFacts:
     """Return the facts of a key after further assertions, and the effects of these.
 
     Args:
-        known: all facts of one key (see `FactKey`), as resolved before.
+        facts: all facts of one key (see `FactKey`), as resolved before.
         assertions: in order.
     """
-    resolver = FactResolver(rule, map(fact_of, known))
+    resolver = FactResolver(rule, map(fact_of, facts))
     effects = [effect for assertion in assertions for effect in resolver.take(assertion)]
     resolver.changed()
     return ResolvedFacts(tuple(map(relation_of, resolver.facts)), tuple(effects))
@@ -193,21 +193,21 @@ class FactResolver:
         self._changed: dict[str, None] = {}
         self._disputed: dict[str, None] = {}
 
-    def take(self, said: Assertion) -> tuple[Effect, ...]:
+    def take(self, assertion: Assertion) -> tuple[Effect, ...]:
         """Add one assertion and return its effects."""
         self.effects = []
-        if said.saying in ("settled", "beside"):
+        if assertion.saying in ("settled", "beside"):
             # The decision of a person may change any fact of the key.
             self._name_disputes()
-            if said.home in self.facts and not self.facts[said.home].is_retracted:
-                self._settle(self.facts[said.home], said)
+            if assertion.home in self.facts and not self.facts[assertion.home].is_retracted:
+                self._settle(self.facts[assertion.home], assertion)
             touched = list(self.facts)
             self.facts.name_disputes(touched)
         else:
-            self._apply(said)
+            self._apply(assertion)
             touched = [self.facts[id_] for id_ in dict.fromkeys(effect.relation for effect in self.effects)]
             self._disputed.update((effect.relation, None) for effect in self.effects if effect.what == "disputed")
-        self.order = max(self.order, said.order)
+        self.order = max(self.order, assertion.order)
         for fact in touched:
             self.facts.note(fact)
         self._changed.update((fact.id, None) for fact in touched)
@@ -226,38 +226,38 @@ class FactResolver:
         self._changed.update((fact.id, None) for fact in changed)
         self._disputed.clear()
 
-    def _apply(self, said: Assertion) -> None:
+    def _apply(self, assertion: Assertion) -> None:
         """Begin, confirm or end the fact of an assertion, and resolve it against the facts that it excludes."""
-        begins = said.begins if said.saying == "said" else None
-        ends = self.rule.ends(said)
+        begins = assertion.begins if assertion.saying == "said" else None
+        ends = self.rule.ends(assertion)
         directions = (ends, ends[::-1]) if self.rule.type in SYMMETRIC else (ends,)
         facts = [other for other in self.facts.between(*ends, begins) if (other.source, other.target) in directions]
-        if said.saying == "said":
-            fact = next((other for other in facts if self._is_said(other, said)), None)
+        if assertion.saying == "said":
+            fact = next((other for other in facts if self._is_said(other, assertion)), None)
             if fact is None:
-                fact = self._begin(said)
+                fact = self._begin(assertion)
             else:
-                self._confirm(fact, said)
-            self._judge(fact, said)
+                self._confirm(fact, assertion)
+            self._judge(fact, assertion)
             return
-        end = said.told if said.valid_to is None else said.valid_to
-        if said.saying == "denied":
+        end = assertion.told if assertion.valid_to is None else assertion.valid_to
+        if assertion.saying == "denied":
             live = [other for other in facts if other.valid_to is None or other.valid_to > end]
             if live:
-                self._end(max(live, key=lambda other: (other.valid_from or 0.0, other.id)), end, said, is_own=True)
+                self._end(max(live, key=lambda other: (other.valid_from or 0.0, other.id)), end, assertion, is_own=True)
                 return
             match = max(facts, key=lambda other: (other.valid_to or 0.0, other.id), default=None)
         else:
             # That a fact held once does not affect what holds now.
-            match = next((other for other in facts if overlap((said.valid_from, end), other.span)), None)
+            match = next((other for other in facts if overlap((assertion.valid_from, end), other.span)), None)
         if match is None:
-            self._begin(said)
+            self._begin(assertion)
         else:
-            self._record(match, "confirmed", said.reason, said, is_own=True)
+            self._record(match, "confirmed", assertion.reason, assertion, is_own=True)
 
-    def _is_said(self, fact: Fact, said: Assertion) -> bool:
+    def _is_said(self, fact: Fact, assertion: Assertion) -> bool:
         """Return whether an assertion is about this fact, and not about another interval in which the same was true."""
-        begins, ends = said.begins, said.valid_to
+        begins, ends = assertion.begins, assertion.valid_to
         if ends is not None and begins is not None and ends <= begins:
             ends = None
         if not overlap((begins, ends), fact.span):
@@ -268,76 +268,76 @@ class FactResolver:
         gap = begins, fact.valid_from
         return not any(self._excludes(other, fact) for other in self.facts if overlap(gap, other.span))
 
-    def _begin(self, said: Assertion) -> Fact:
-        id_ = said.home
+    def _begin(self, assertion: Assertion) -> Fact:
+        id_ = assertion.home
         while id_ in self.facts:
-            id_ = str(uuid.uuid5(DISPUTES, f"{id_} {said.order}"))
-        fact = first_said(said, id_, self.rule.type, self.rule.ends(said))
+            id_ = str(uuid.uuid5(DISPUTES, f"{id_} {assertion.order}"))
+        fact = first_said(assertion, id_, self.rule.type, self.rule.ends(assertion))
         self.facts.add(fact)
-        self._record(fact, "created", said.reason, said, is_own=True)
+        self._record(fact, "created", assertion.reason, assertion, is_own=True)
         return fact
 
-    def _confirm(self, fact: Fact, said: Assertion) -> None:
-        if said.confidence < MIN_CONFIDENCE <= fact.confidence:
+    def _confirm(self, fact: Fact, assertion: Assertion) -> None:
+        if assertion.confidence < MIN_CONFIDENCE <= fact.confidence:
             # A hedged assertion adds a source to a confident fact, but changes neither its begin nor its end.
-            self._record(fact, "confirmed", said.reason, said, is_own=True)
+            self._record(fact, "confirmed", assertion.reason, assertion, is_own=True)
             return
-        begins, ends = said.begins, said.valid_to
+        begins, ends = assertion.begins, assertion.valid_to
         if fact.valid_from is None or (begins is not None and begins < fact.valid_from):
             if begins is not None and (fact.valid_to is None or begins < fact.valid_to):
                 fact.valid_from = begins
-                fact.is_dated = said.valid_from is not None
-        elif said.valid_from is not None and said.valid_from == fact.valid_from:
+                fact.is_dated = assertion.valid_from is not None
+        elif assertion.valid_from is not None and assertion.valid_from == fact.valid_from:
             fact.is_dated = True
-        fact.trust = max(fact.trust, said.trust)
-        fact.confidence = max(fact.confidence, said.confidence)
+        fact.trust = max(fact.trust, assertion.trust)
+        fact.confidence = max(fact.confidence, assertion.confidence)
         fact.is_denied = False
-        is_sensitive = SENSITIVE in (fact.doubt, said.doubt)
-        fact.doubt = SENSITIVE if is_sensitive else fact.doubt and said.doubt
+        is_sensitive = SENSITIVE in (fact.doubt, assertion.doubt)
+        fact.doubt = SENSITIVE if is_sensitive else fact.doubt and assertion.doubt
         if ends is None:
-            fact.told = said.told if fact.told is None else max(fact.told, said.told)
-            if said.valid_from is None:
-                fact.still = said.told if fact.still is None else max(fact.still, said.told)
-        self._record(fact, "confirmed", said.reason, said, is_own=True)
+            fact.told = assertion.told if fact.told is None else max(fact.told, assertion.told)
+            if assertion.valid_from is None:
+                fact.still = assertion.told if fact.still is None else max(fact.still, assertion.told)
+        self._record(fact, "confirmed", assertion.reason, assertion, is_own=True)
         if ends is None or fact.valid_to is not None or (fact.valid_from is not None and ends <= fact.valid_from):
             return
-        if ends > said.told and said.doubt != UNSURE:
+        if ends > assertion.told and assertion.doubt != UNSURE:
             fact.valid_to = fact.stated_to = ends
         else:
-            self._end(fact, ends, said)
+            self._end(fact, ends, assertion)
 
-    def _end(self, fact: Fact, at: float, said: Assertion, *, is_own: bool = False) -> None:
+    def _end(self, fact: Fact, at: float, assertion: Assertion, *, is_own: bool = False) -> None:
         """End a fact because an assertion says so; mark it as doubted and disputed if the assertion is not believed."""
         doubt = ""
         if fact.valid_from is not None and at <= fact.valid_from:
             doubt = "it is said to have ended before it began"
         elif fact.still is not None and fact.still > at:
             doubt = "it was still stated after it is said to have ended"
-        elif said.trust < fact.trust:
+        elif assertion.trust < fact.trust:
             doubt = "the source that says it has ended is trusted less"
-        elif said.confidence < MIN_CONFIDENCE:
+        elif assertion.confidence < MIN_CONFIDENCE:
             doubt = "its end is only hinted at"
-        elif said.doubt in (SENSITIVE, UNSURE):
-            doubt = said.doubt
-        elif fact.doubt == SENSITIVE and said.episode:
+        elif assertion.doubt in (SENSITIVE, UNSURE):
+            doubt = assertion.doubt
+        elif fact.doubt == SENSITIVE and assertion.episode:
             doubt = fact.doubt
         if doubt:
             fact.is_doubted = True
-            fact.disputed_at = said.at if fact.disputed_at is None else fact.disputed_at
-            self._record(fact, "disputed", doubt, said, is_own=is_own)
+            fact.disputed_at = assertion.at if fact.disputed_at is None else fact.disputed_at
+            self._record(fact, "disputed", doubt, assertion, is_own=is_own)
         else:
-            fact.end(at, said.at)
+            fact.end(at, assertion.at)
             fact.is_doubted = False
             if not fact.rivals:
                 fact.dispute, fact.disputed_at = "", None
-            self._record(fact, "ended", said.reason or "it was said to have ended", said, is_own=is_own)
+            self._record(fact, "ended", assertion.reason or "it was said to have ended", assertion, is_own=is_own)
 
-    def _judge(self, fact: Fact, said: Assertion) -> None:
+    def _judge(self, fact: Fact, assertion: Assertion) -> None:
         """Compare a fact with those that it excludes: end the older one in clear cases, dispute the others."""
         if not self.rule.is_single:
             return
         unclear: list[tuple[Fact, str]] = []
-        for other in self.facts.met(fact):
+        for other in self.facts.list_overlapping(fact):
             if fact.valid_to is not None and other.valid_from is not None and other.valid_from >= fact.valid_to:
                 break  # the next ones begin later still
             verdict = judge(fact, other)
@@ -350,8 +350,8 @@ class FactResolver:
                 if self.rule.compare(fact.target, other.target) == "unknown":
                     unclear.append((other, "one of the two may lie in the other"))
                 else:
-                    verdict.ends.end(verdict.at, said.at)
-                    self._record(verdict.ends, "ended", verdict.reason, said)
+                    verdict.ends.end(verdict.at, assertion.at)
+                    self._record(verdict.ends, "ended", verdict.reason, assertion)
 
         def distance(index: int) -> float:
             """Return the seconds between the begins of two facts, 0 if unknown."""
@@ -370,8 +370,8 @@ class FactResolver:
         for other, reason in (unclear[index] for index in sorted(chosen)):
             for side, rival in ((fact, other), (other, fact)):
                 side.rivals.add(rival.id)
-                side.disputed_at = said.at if side.disputed_at is None else side.disputed_at
-                self._record(side, "disputed", reason, said)
+                side.disputed_at = assertion.at if side.disputed_at is None else side.disputed_at
+                self._record(side, "disputed", reason, assertion)
 
     def _excludes(self, other: Fact, fact: Fact) -> bool:
         """Return whether two facts cannot both hold at the same time, whatever their intervals."""
@@ -383,17 +383,17 @@ class FactResolver:
             return False  # a sentence that states both says that both hold
         return self.rule.compare(fact.target, other.target) != "within"
 
-    def _settle(self, fact: Fact, said: Assertion) -> None:
+    def _settle(self, fact: Fact, assertion: Assertion) -> None:
         """Apply the decision of a person: this fact of a dispute holds, or all of them hold beside each other."""
-        if said.saying == "beside":
+        if assertion.saying == "beside":
             for member in self.facts:
                 if member.dispute and member.dispute == fact.dispute:
                     member.rivals = set()
                     member.is_doubted, member.is_added = False, True
-                    self._record(member, "settled", said.reason or "both hold", said, is_own=member is fact)
+                    self._record(member, "settled", assertion.reason or "both hold", assertion, is_own=member is fact)
             return
         fact.is_doubted = False
-        self._record(fact, "settled", said.reason, said, is_own=True)
+        self._record(fact, "settled", assertion.reason, assertion, is_own=True)
         began, is_full = fact.valid_from, len(fact.rivals) >= MAX_DISPUTED
 
         def is_unnamed_rival(rival: Fact) -> bool:
@@ -403,18 +403,18 @@ class FactResolver:
 
         for other in [rival for rival in self.facts if rival.id in fact.rivals or is_unnamed_rival(rival)]:
             if other.valid_from is not None and began is not None and other.valid_from < began:
-                other.end(min(began, other.valid_to or began), said.at)
-                self._record(other, "ended", said.reason, said)
+                other.end(min(began, other.valid_to or began), assertion.at)
+                self._record(other, "ended", assertion.reason, assertion)
                 other.rivals.discard(fact.id)
             else:
-                other.end(None, said.at)
-                self._record(other, "retracted", said.reason, said)
+                other.end(None, assertion.at)
+                self._record(other, "retracted", assertion.reason, assertion)
                 for id_ in other.rivals:
                     self.facts[id_].rivals.discard(other.id)
                 other.rivals = set()
         fact.rivals = set()
 
-    def _record(self, fact: Fact, what: str, reason: str, said: Assertion, *, is_own: bool = False) -> None:
+    def _record(self, fact: Fact, what: str, reason: str, assertion: Assertion, *, is_own: bool = False) -> None:
         if is_own:
-            fact.order = max(fact.order, said.order)
-        self.effects.append(Effect(fact.id, what, reason, said, is_own))
+            fact.order = max(fact.order, assertion.order)
+        self.effects.append(Effect(fact.id, what, reason, assertion, is_own))

@@ -16,7 +16,7 @@ from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, all_merged, fact_text, merged_into, roots
-from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting, ViewBuilder, Wanted
+from commonplace.graph.views import Addition, Deletion, Merging, QueryFilters, Settlement, Splitting, ViewBuilder
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 
@@ -42,10 +42,10 @@ class GraphService:
         all_notices = (*notices, *understood.notices, *left_out, *added.notices)
         return replace(self._addition(replace(added, notices=all_notices)), degraded=understood.is_degraded)
 
-    def add_fact(self, given: Assertion, types: tuple[str, str]) -> Addition:
-        self._runtime.texts.prepare([fact_text(given.text, given.type), given.source, given.target])
+    def add_fact(self, assertion: Assertion, types: tuple[str, str]) -> Addition:
+        self._runtime.texts.prepare([fact_text(assertion.text, assertion.type), assertion.source, assertion.target])
         with self._runtime.change() as change:
-            added = add_fact(change.graph, self._runtime, given, types)
+            added = add_fact(change.graph, self._runtime, assertion, types)
             if self._follower is not None:
                 self._follower.added(change, added)
         return replace(self._addition(added), episode=None)
@@ -123,7 +123,7 @@ class GraphService:
 
     @property
     def _views(self) -> ViewBuilder:
-        return ViewBuilder(self._runtime.graph, Wanted(self._runtime.now()))
+        return ViewBuilder(self._runtime.graph, QueryFilters(self._runtime.now()))
 
 
 def find_entity(graph: GraphReading, name: str) -> Entity:
@@ -136,7 +136,7 @@ def find_entity(graph: GraphReading, name: str) -> Entity:
     found = graph.entities([root]).get(root)
     if found is not None:
         return found
-    candidates = graph.named([normal(name)]).get(normal(name), [])
+    candidates = graph.entities_by_name([normal(name)]).get(normal(name), [])
     matches = [entity for entity in candidates if normal(entity.name) == normal(name)] or candidates
     if len(matches) > 1:
         ids = ", ".join(f"{entity.id} ({entity.type})" for entity in matches[:5])

@@ -74,14 +74,14 @@ def fact_item(fact: RelationView) -> FenceItem:
     return FenceItem(f"fact:{fact.uuid}", fact.fact, ", ".join(parts))
 
 
-def when(known: RelationView | EntityView) -> str:
+def when(view: RelationView | EntityView) -> str:
     """Say when a fact holds or an entity is known to exist; "from DAY on" if it began after it was stated."""
-    start, end = day(known.valid_from), day(known.valid_to)
+    start, end = day(view.valid_from), day(view.valid_to)
     if start and end:
         return f"from {start} to {end}"
     if end:
         return f"until {end}"
-    is_announced = known.valid_from is not None and known.valid_from > known.created_at
+    is_announced = view.valid_from is not None and view.valid_from > view.created_at
     return f"from {start} on" if is_announced else f"since {start}" if start else "at an unknown time"
 
 
@@ -119,20 +119,20 @@ def statement(
     fact: object,
     *,
     relation_type: str = RELATED,
-    called: tuple[str, str, str] = ("source", "target", "fact"),
+    labels: tuple[str, str, str] = ("source", "target", "fact"),
 ) -> dict[str, str]:
     """Return a fact as an object for `add_episode` with the source "json".
 
     Args:
         fact: a sentence or a phrase; a relation that it states takes precedence over RELATED_TO.
-        called: the names of the first three parameters in error messages.
+        labels: the names of the first three parameters in error messages.
 
     Raises:
         UsageError: a name is invalid, both names mean one entity, or the fact is empty.
     """
-    source_name, target_name = checked(called[0], source), checked(called[1], target)
+    source_name, target_name = checked(labels[0], source), checked(labels[1], target)
     if normal(source_name) == normal(target_name):
-        raise UsageError(f"{called[0]} and {called[1]} both mean {source_name!r:.60}", remedy="name two entities")
+        raise UsageError(f"{labels[0]} and {labels[1]} both mean {source_name!r:.60}", remedy="name two entities")
     if not isinstance(fact, str) or not fact.strip():
-        raise UsageError(f"{called[2]} is empty", remedy="state the relation in a few words")
+        raise UsageError(f"{labels[2]} is empty", remedy="state the relation in a few words")
     return {"source": source_name, "relation_type": relation_type, "target": target_name, "fact": fact.strip()}

@@ -173,8 +173,8 @@ class _Listed(View, Sequence[Item]):
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[1].name))  # type: ignore[arg-type]
 
-    def __getitem__(self, place: Any) -> Any:
-        return getattr(self, fields(self)[1].name)[place]  # type: ignore[arg-type]
+    def __getitem__(self, index: Any) -> Any:
+        return getattr(self, fields(self)[1].name)[index]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +392,7 @@ _SUMMARY_CANDIDATES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QueryFilters:
     """The filters of a query. Empty means no restriction.
 
     Attributes:
@@ -425,7 +425,7 @@ class Wanted:
         was_known = self.as_of is None or relation.created_at <= self.as_of
         if not was_known:
             return False
-        start, end, is_retracted, _ = self.known(relation)
+        start, end, is_retracted, _ = self.known_state(relation)
         if self.valid_at is not None:
             return (
                 not is_retracted and (start is None or start <= self.valid_at) and (end is None or self.valid_at < end)
@@ -433,7 +433,7 @@ class Wanted:
         at = self.now if self.as_of is None else self.as_of
         return self.with_past or (not is_retracted and (end is None or at < end))
 
-    def known(self, relation: Relation) -> tuple[float | None, float | None, bool, float | None]:
+    def known_state(self, relation: Relation) -> tuple[float | None, float | None, bool, float | None]:
         """Return a fact as known at `as_of`: its begin, its end, whether it is retracted, and when it expired."""
         if self.as_of is not None and relation.expired_at is not None and relation.expired_at > self.as_of:
             return relation.valid_from, relation.stated_to, False, None
@@ -452,15 +452,15 @@ class ViewBuilder:
     Methods take records or ids; unknown ids are left out.
     """
 
-    def __init__(self, graph: GraphReading, wanted: Wanted) -> None:
+    def __init__(self, graph: GraphReading, filters: QueryFilters) -> None:
         self._graph = graph
-        self.wanted = wanted
+        self.filters = filters
         self._stored: dict[str, Entity] = {}
 
     def relations(
-        self, found: Iterable[Relation | str], scores: Mapping[str, float] | None = None
+        self, records: Iterable[Relation | str], scores: Mapping[str, float] | None = None
     ) -> tuple[RelationView, ...]:
-        relations = _records(found, self._graph.relations)
+        relations = _records(records, self._graph.relations)
         # Entities that were read for an earlier view are not read again.
         ids = dict.fromkeys(end for fact in relations for end in (fact.source, fact.target))
         self._stored.update(self._graph.entities([id_ for id_ in ids if id_ not in self._stored]))
@@ -471,9 +471,9 @@ class ViewBuilder:
         times = self._graph.reference_times([id_ for group in multiple for id_ in group])
         for group in multiple:
             group.sort(key=lambda id_: (times[id_], id_) if id_ in times else (0.0, id_))
-        at, views = self.wanted.as_of, []
+        at, views = self.filters.as_of, []
         for fact in relations:
-            start, end, is_retracted, expired_at = self.wanted.known(fact)
+            start, end, is_retracted, expired_at = self.filters.known_state(fact)
             is_disputed = bool(fact.dispute) and (at is None or fact.disputed_at is None or fact.disputed_at <= at)
             views.append(
                 RelationView(
@@ -504,18 +504,18 @@ class ViewBuilder:
 
     def entities(
         self,
-        found: Iterable[Entity | str],
+        records: Iterable[Entity | str],
         scores: Mapping[str, float] | None = None,
         distances: Mapping[str, int] | None = None,
         *,
         has_summaries: bool = True,
     ) -> tuple[EntityView, ...]:
         """Return the views of entities; one without a stored summary gets the text of its newest facts."""
-        entities = _records(found, self._graph.entities)
+        entities = _records(records, self._graph.entities)
         self._stored.update((record.id, record) for record in entities)
         aliases = self._graph.aliases([entity.id for entity in entities])
         summaries = self._summaries([record.id for record in entities if not record.summary]) if has_summaries else {}
-        at = self.wanted.as_of
+        at = self.filters.as_of
         return tuple(
             EntityView(
                 uuid=record.id,
@@ -525,8 +525,8 @@ class ViewBuilder:
                 created_at=moment_of(record.created_at),
                 valid_from=_moment(record.valid_from),
                 valid_to=_moment(record.valid_to),
-                expired_at=_moment(record.expired_at if at is None or not self.wanted.has(record) else None),
-                merged_into=record.merged_into if at is None or not self.wanted.has(record) else "",
+                expired_at=_moment(record.expired_at if at is None or not self.filters.has(record) else None),
+                merged_into=record.merged_into if at is None or not self.filters.has(record) else "",
                 aliases=shown_names(
                     record, [alias for alias in aliases.get(record.id, ()) if at is None or alias.created_at <= at]
                 )[1:],
@@ -539,25 +539,25 @@ class ViewBuilder:
             for record in entities
         )
 
-    def episode(self, found: Episode, content: str = "") -> EpisodeView:
+    def episode(self, episode: Episode, content: str = "") -> EpisodeView:
         """Return the view of an episode. `content`: the text of its memory."""
         return EpisodeView(
-            uuid=found.id,
-            name=found.name,
-            content=found.content or content,
-            source=found.source,
-            source_description=found.source_description,
-            reference_time=moment_of(found.reference_time),
-            created_at=moment_of(found.created_at),
-            origin=found.origin,
-            trust=found.trust,
-            group_id=found.group,
-            memory=found.memory,
+            uuid=episode.id,
+            name=episode.name,
+            content=episode.content or content,
+            source=episode.source,
+            source_description=episode.source_description,
+            reference_time=moment_of(episode.reference_time),
+            created_at=moment_of(episode.created_at),
+            origin=episode.origin,
+            trust=episode.trust,
+            group_id=episode.group,
+            memory=episode.memory,
         )
 
     def _summaries(self, ids: Sequence[str]) -> dict[str, str]:
         """Return up to `SUMMARY_FACTS` facts of each entity as text, by id; those with it as source first."""
-        edges_by_id = self._graph.edges_of(ids, replace(self.wanted, groups=()).filter(), limit=_SUMMARY_CANDIDATES)
+        edges_by_id = self._graph.edges_of(ids, replace(self.filters, groups=()).filter(), limit=_SUMMARY_CANDIDATES)
         chosen = {
             id_: sorted(edges, key=lambda edge: (edge.source != id_, edge.is_disputed))[:SUMMARY_FACTS]
             for id_, edges in edges_by_id.items()

@@ -21,7 +21,7 @@ from commonplace.store.ledger import LedgerReading
 from commonplace.store.memories import MemoryChange
 from commonplace.types.ledger import Issue, IssueSelection, Verdict
 
-LOOKED_AT: Final = 10
+MAX_HITS: Final = 10
 """Number of first hits that count."""
 MAX_QUERIES: Final = 10_000
 _MAX_BYTES: Final = 16 * 1024 * 1024
@@ -95,7 +95,7 @@ def read_golden(path: Path) -> list[GoldenQuery]:
     return queries
 
 
-def asked(queries: Sequence[GoldenQuery], ask: Ask) -> list[GoldenAnswer]:
+def ask_all(queries: Sequence[GoldenQuery], ask: Ask) -> list[GoldenAnswer]:
     """Return what each query finds now."""
     answers = []
     for query in queries:
@@ -106,12 +106,12 @@ def asked(queries: Sequence[GoldenQuery], ask: Ask) -> list[GoldenAnswer]:
     return answers
 
 
-def lost(before: Sequence[GoldenAnswer], after: Sequence[GoldenAnswer]) -> tuple[str, ...]:
+def find_lost(before: Sequence[GoldenAnswer], after: Sequence[GoldenAnswer]) -> tuple[str, ...]:
     """Return the queries that no longer find something that they found before, in order."""
     return tuple(old.query for old, now in zip(before, after, strict=True) if not set(old.found) <= set(now.found))
 
 
-def kept(ledger: LedgerReading) -> list[GoldenQuery]:
+def stored_queries(ledger: LedgerReading) -> list[GoldenQuery]:
     """Return the golden queries that the ledger stores, oldest first."""
     queries = []
     for issue in ledger.issues(IssueSelection(statuses=("open",))):
@@ -133,8 +133,8 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
     """
     if change.find(id_) is None:
         raise NotFoundError(f"there is no memory {id_!r:.80}", remedy="name one that a search has found")
-    ledger, asked_for = change.ledger, rules.said("query", query)
-    before = next((golden for golden in kept(ledger) if golden.query == asked_for), GoldenQuery(asked_for, ()))
+    ledger, text = change.ledger, rules.required_line("query", query)
+    before = next((golden for golden in stored_queries(ledger) if golden.query == text), GoldenQuery(text, ()))
     sides = {
         name: [*(memory_id for memory_id in ids if memory_id != id_), *([id_] if verdict == word else [])]
         for name, ids, word in (("relevant", before.relevant, "right"), ("irrelevant", before.irrelevant, "wrong"))
@@ -149,10 +149,10 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
     if is_named:
         # Memories whose mark was removed stay named: the query may quote one, and forgetting that erases it too.
         named = tuple(sorted({*issue.memory_ids, id_}))
-        notes = rules.new_notes("", named, GOLDEN, {"query": asked_for, **sides})
-        title = f"Golden query: {asked_for}"
+        notes = rules.new_notes("", named, GOLDEN, {"query": text, **sides})
+        title = f"Golden query: {text}"
         ledger.put_issue(replace(issue, title=title, memory_ids=named, notes=notes, updated_at=doer.now))
         rules.record_act(ledger, issue.id, doer, "changed", f"a hit is {verdict}")
     else:
         rules.close(ledger, issue.id, "no hit is marked any more", doer)
-    return GoldenQuery(asked_for, tuple(sides["relevant"]), tuple(sides["irrelevant"]), issue.id if is_named else "")
+    return GoldenQuery(text, tuple(sides["relevant"]), tuple(sides["irrelevant"]), issue.id if is_named else "")

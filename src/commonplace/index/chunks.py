@@ -65,7 +65,7 @@ class Rows:
         return Rows(self.dimensions, columns, [self.terms[row] for row in rows.tolist()], self.names)
 
 
-def named(terms: Iterable[str], space: int = 0) -> dict[int, str]:
+def names_of(terms: Iterable[str], space: int = 0) -> dict[int, str]:
     """Return terms of a namespace by their keys; terms that share a key are joined."""
     return _merge_names((space << 32 | code_of(term), term) for term in terms)
 
@@ -277,7 +277,7 @@ class ChunkFile:
 
     def listed(self, terms: Iterable[str]) -> dict[str, int]:
         """Return by term that occurs how many fields of rows hold it, over all namespaces, dead rows included."""
-        names_by_key = named(terms)
+        names_by_key = names_of(terms)
         codes = self._keys & _CODE
         positions = np.flatnonzero(within(codes, np.array(sorted(names_by_key), np.uint64)))
         counts: Counter[str] = Counter()

@@ -148,7 +148,7 @@ class DenseWriter:
     def _flush(self) -> dict[str, chunks.Rows]:
         """Return the new rows of each embedder."""
         by_space: dict[str, list[int]] = {}
-        names = {key: name for code, terms in self._names.items() for key, name in chunks.named(terms, code).items()}
+        names = {key: name for code, terms in self._names.items() for key, name in chunks.names_of(terms, code).items()}
         for number in sorted(self._pending):
             by_space.setdefault(self._pending[number][2], []).append(number)
         parts = {}

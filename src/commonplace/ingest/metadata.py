@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from commonplace.dataclasses import replace
-from commonplace.formats.yaml import FAULT, FrontMatter, parse_front_matter
+from commonplace.formats.yaml import FAULT_PREFIX, FrontMatter, parse_front_matter
 from commonplace.text.languages import PROSE, Language, language_of
 from commonplace.text.markdown import plain_heading, plain_text
 from commonplace.types import ARTIFACT_TYPES, PHASES, Owner
@@ -207,7 +207,7 @@ def _line(value: object) -> str:
 def _choice(values: Mapping[str, object], key: str, allowed: tuple[str, ...], faults: list[str]) -> str:
     value = _line(values.get(key)).lower()
     if value and value not in allowed:
-        faults.append(f"{FAULT}{key} {value[:60]!r} is not one of {', '.join(allowed)}; it is ignored")
+        faults.append(f"{FAULT_PREFIX}{key} {value[:60]!r} is not one of {', '.join(allowed)}; it is ignored")
         return ""
     return value
 

@@ -154,11 +154,11 @@ class Watch:
         is_new, self._reported = str(error) != self._reported, str(error)
         return WatchedRun(error=error) if is_new else None
 
-    def _lost(self, seen: Look) -> CommonplaceError | None:
+    def _lost(self, look: Look) -> CommonplaceError | None:
         """Return why missing files cannot be taken as deleted, or None if they can."""
-        if self._indexed is None or self._indexed.devices <= seen.devices:
+        if self._indexed is None or self._indexed.devices <= look.devices:
             return None
-        if not seen.files:
+        if not look.files:
             loss = f"none of {self._indexed.files:,} files can be seen any more"
         else:
             loss = "a disk that held some of the files is gone"
@@ -179,7 +179,7 @@ class Watch:
             if is_still or waited_s >= UNREST_S or self._waiting.is_stopped:
                 return seen
             previous, pause_s = seen, max(QUIET_S, seen.seconds / LOOKING_SHARE)
-            self._waiting.rest(pause_s)
+            self._waiting.sleep(pause_s)
             waited_s += pause_s
 
 
@@ -228,7 +228,7 @@ class Alarm:
         end = time.monotonic() + most_s
         while not self.is_stopped and (left_s := end - time.monotonic()) > 0:
             if self._source is None:
-                self.rest(left_s)
+                self.sleep(left_s)
                 return
             try:
                 events = self._source.watch(_GROUP_MS, _STEP_MS, max(1, int(1000 * left_s)), self._stopped)
@@ -242,7 +242,7 @@ class Alarm:
             if not isinstance(events, str) and any(self._matters(path) for _, path in events):
                 return
 
-    def rest(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait until the seconds have passed, or it is time to stop."""
         self._stopped.wait(seconds)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from commonplace.dataclasses import astuple, dataclass, replace
 from commonplace.formats.journal import Entry, category_of, section_of, topic_of
 from commonplace.formats.journal_edit import digest
-from commonplace.journal.pages import heading_and_text, kind_of, local, minute_of, resolved, said_when
+from commonplace.journal.pages import heading_and_text, kind_of, local_time, minute_of, stated_time, timestamp_of
 from commonplace.types import StoredMemory
 
 _FORMAT: Final = 4
@@ -22,7 +22,7 @@ _FORMAT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BlockHistory:
     """How a block came to its page, and whether people have seen it. Times are seconds since the epoch.
 
     Attributes:
@@ -38,7 +38,7 @@ class Standing:
     is_note: bool = False
 
 
-UNSEEN: Final = Standing(is_seen=False)
+UNSEEN: Final = BlockHistory(is_seen=False)
 """Standing of a block that nobody has seen on any page."""
 
 
@@ -51,7 +51,7 @@ class Baseline:
         file, store: digests of the page's and the store's version.
         day, minutes, section: as the page stated them; None and "" mean not stated.
         minute: the store's time, in minutes since the epoch.
-        standing: how the block came to its page.
+        history: how the block came to its page.
     """
 
     page: str
@@ -61,41 +61,41 @@ class Baseline:
     minutes: int | None
     section: str
     minute: int
-    standing: Standing = Standing()
+    history: BlockHistory = BlockHistory()
 
 
-def encode(agreed: Baseline) -> str:
+def encode(baseline: Baseline) -> str:
     """Return a baseline as JSON, as stored in the digest of a block."""
-    _, *values = astuple(agreed)
+    _, *values = astuple(baseline)
     return json.dumps([_FORMAT, *values], default=date.isoformat, separators=(",", ":"))
 
 
-def decode(page: str, written: str) -> Baseline | None:
+def decode(page: str, text: str) -> Baseline | None:
     """Return the baseline that `encode` wrote, None for anything else: then the memory has no baseline."""
     try:
-        form, file, store, day, *fields, standing = json.loads(written)
-        values: list[Any] = [day and date.fromisoformat(day), *fields, Standing(*standing)]
+        form, file, store, day, *fields, history = json.loads(text)
+        values: list[Any] = [day and date.fromisoformat(day), *fields, BlockHistory(*history)]
         return Baseline(page, file, store, *values) if form == _FORMAT else None
     except (ValueError, TypeError):
         return None
 
 
-def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
+def entry_in_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
     """Return a stored memory as an entry, for comparison; `links` are the ids that it is linked to."""
     record = stored.record
     return Entry("", minute_of(stored.at), "", record.content, stored.owner.tags, tuple(links), record.category)
 
 
-def said_by_file(entry: Entry, page: str, agreed: Baseline | None) -> Entry:
+def entry_in_file(entry: Entry, page: str, baseline: Baseline | None) -> Entry:
     """Return a block as an entry, for comparison; values that it does not state are those of the baseline.
 
     Links are compared as written, since their targets may change without an edit.
     """
-    day, minutes = said_when(entry, page)
+    day, minutes = stated_time(entry, page)
     section = entry.section
-    if agreed is not None:
-        day, minutes = agreed.day if day is None else day, agreed.minutes if minutes is None else minutes
-        section = section or agreed.section
+    if baseline is not None:
+        day, minutes = baseline.day if day is None else day, baseline.minutes if minutes is None else minutes
+        section = section or baseline.section
     return replace(entry, id="", day=day, at_minutes=minutes, section=section)
 
 
@@ -113,11 +113,11 @@ def content_of(entry: Entry, stored: StoredMemory | None = None) -> str:
     return f"{topic}\n\n{text}"
 
 
-def agree(entry: Entry, page: str, stored: StoredMemory, store_links: Sequence[str], standing: Standing) -> Baseline:
+def agree(entry: Entry, page: str, stored: StoredMemory, store_links: Sequence[str], history: BlockHistory) -> Baseline:
     """Return the baseline that records a block and its memory, as they are now, as equal."""
-    day, minutes = said_when(entry, page)
-    file, store = digest(said_by_file(entry, page, None)), digest(meant_by_store(stored, store_links))
-    return Baseline(page, file, store, day, minutes, entry.section, minute_of(stored.at), standing)
+    day, minutes = stated_time(entry, page)
+    file, store = digest(entry_in_file(entry, page, None)), digest(entry_in_store(stored, store_links))
+    return Baseline(page, file, store, day, minutes, entry.section, minute_of(stored.at), history)
 
 
 def text_digest(text: str) -> str:
@@ -126,7 +126,7 @@ def text_digest(text: str) -> str:
 
 
 def differences(
-    entry: Entry, page: str, agreed: Baseline | None, stored: StoredMemory, own_sections: Iterable[str] = ()
+    entry: Entry, page: str, baseline: Baseline | None, stored: StoredMemory, own_sections: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the values in which a block differs from the store, by the store's field names, without links.
 
@@ -139,14 +139,14 @@ def differences(
         changes["content"] = content
     if set(entry.tags) != set(stored.owner.tags):
         changes["tags"] = list(entry.tags)
-    baseline = (agreed.day, agreed.minutes, agreed.section) if agreed else (None, None, "")
-    day, minutes = said_when(entry, page)
-    if not (day in (None, baseline[0]) and minutes in (None, baseline[1])):
-        moment = local(stored.at)
-        at = resolved(day or moment.date(), moment.hour * 60 + moment.minute if minutes is None else minutes)
+    stated = (baseline.day, baseline.minutes, baseline.section) if baseline else (None, None, "")
+    day, minutes = stated_time(entry, page)
+    if not (day in (None, stated[0]) and minutes in (None, stated[1])):
+        moment = local_time(stored.at)
+        at = timestamp_of(day or moment.date(), moment.hour * 60 + moment.minute if minutes is None else minutes)
         if minute_of(at) != minute_of(stored.at):
             changes["at"] = minute_of(at) * 60.0
-    is_sorted = kind_of(page) == "long" and entry.section not in ("", baseline[2])
+    is_sorted = kind_of(page) == "long" and entry.section not in ("", stated[2])
     if is_sorted and section_of(stored.record.category, own_sections) != entry.section:
         changes["category"] = category_of(entry.section)
     return changes

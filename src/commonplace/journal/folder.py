@@ -94,7 +94,7 @@ class Folder:
         is_outside = self._is_default and name.startswith(LONG_TERM_PAGE.removesuffix(".md"))
         return (self._directory if is_outside else self._pages) / name
 
-    def shown(self, name: str) -> str:
+    def page_path(self, name: str) -> str:
         """Return a page's path relative to the store, as shown to people and stored in memories."""
         return self.path(name).relative_to(self._directory).as_posix()
 
@@ -159,7 +159,7 @@ class Folder:
         """Remove a page unless it has changed since it was read; return whether it was removed."""
         return self.read(old.name).data == old.data and self.drop(old.name)
 
-    def settle(self) -> None:
+    def sync_directories(self) -> None:
         """Wait until the directory entries of written files are on disk."""
         for directory in {self._directory, self._directory / MEMORY, self._pages}:
             with suppress(FileNotFoundError):

@@ -34,7 +34,7 @@ def title_of(page: str) -> str:
     return "Memory" if page == LONG_TERM_PAGE else page.removesuffix(".md")
 
 
-def local(at: float) -> datetime:
+def local_time(at: float) -> datetime:
     """Return seconds since the epoch as a time in this machine's time zone."""
     moment = moment_of(at)
     try:
@@ -43,7 +43,7 @@ def local(at: float) -> datetime:
         return moment
 
 
-def resolved(day: date, minutes: int) -> float:
+def timestamp_of(day: date, minutes: int) -> float:
     """Return the seconds since the epoch of a wall time in this machine's time zone."""
     wall_time = datetime(day.year, day.month, day.day, minutes // 60, minutes % 60, tzinfo=UTC)
     try:
@@ -54,15 +54,15 @@ def resolved(day: date, minutes: int) -> float:
 
 def minute_of(at: float) -> int:
     """Return the minutes since the epoch: the precision that a page has, independent of the time zone."""
-    return math.floor(local(at).timestamp() / 60)
+    return math.floor(local_time(at).timestamp() / 60)
 
 
 def day_page(at: float) -> str:
     """Return the name of the page for the day of a time."""
-    return page_name(local(at).date())
+    return page_name(local_time(at).date())
 
 
-def said_when(entry: Entry, page: str) -> tuple[date | None, int | None]:
+def stated_time(entry: Entry, page: str) -> tuple[date | None, int | None]:
     """Return an entry's day and minutes as its page states them; None if the page does not."""
     return (entry.day, None) if kind_of(page) == "long" else (day_of(page), entry.at_minutes)
 
@@ -80,7 +80,7 @@ def heading_and_text(content: str) -> tuple[str, str]:
 def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sections: Iterable[str] = ()) -> Entry:
     """Return a memory as a page entry with these links; see `section_of` for a person's own sections."""
     topic, text = heading_and_text(stored.record.content)
-    moment = local(stored.at)
+    moment = local_time(stored.at)
     is_long = kind == "long"
     return Entry(
         id=stored.owner.id,
@@ -122,7 +122,7 @@ class PageReader:
         if self._folder.fault():
             return []
         pages = sorted(self._stamps(), key=lambda name: (name == LONG_TERM_PAGE, name), reverse=True)
-        return [self._folder.shown(name) for name in pages]
+        return [self._folder.page_path(name) for name in pages]
 
     def text(self, path: str) -> str | None:
         """Return the text of a page, None if there is no page of that name.
@@ -170,5 +170,5 @@ class PageReader:
         """Return the locations of a page's memories; the stamp is only a key of the cache."""
         file = self._folder.read(page)
         blocks = parse_page(file.text, kind_of(page)).blocks if len(file.data or b"") <= _MAX_BYTES else ()
-        shown = self._folder.shown(page)
+        shown = self._folder.page_path(page)
         return {block.entry.id: PagePlace(shown, block.start_line, block.end_line) for block in blocks}

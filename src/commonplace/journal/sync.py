@@ -136,7 +136,7 @@ class JournalSync:
         self._flushed = stopwatch()
         self._rests_until = self._flushed
 
-    def pick_up(self) -> None:
+    def import_edits(self) -> None:
         """Import people's edits since the last look, at most once a second; called before every call."""
         now = self._stopwatch()
         if self._looked is not None and now - self._looked < LOOK_EVERY_S:
@@ -155,13 +155,13 @@ class JournalSync:
         if is_due:
             self._try_run(0.0)
 
-    def written(self) -> None:
+    def count_write(self) -> None:
         """Count a write, and update the pages when it is time; called after every call that writes."""
         self._pending += 1
         if self._is_time(self._stopwatch()):
             self._try_run(0.0)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Write pending changes to the pages, waiting briefly for another process; called at the end.
 
         A page that was saved a moment ago may be half-saved: its memories stay due, for the next process.
@@ -181,7 +181,7 @@ class JournalSync:
                 return self._report(tally)
             folder = self._folder
             copies = {name: page for name, page in folder.copies().items() if DAMAGED in name}
-            names = {folder.shown(name): name for name in (*folder.stamps(), *copies)}
+            names = {folder.page_path(name): name for name in (*folder.stamps(), *copies)}
             path, query = Path(accept).expanduser().absolute(), str(accept)
             matches = [name for shown, name in names.items() if query == shown or path == folder.path(name).absolute()]
             if not matches:
@@ -193,11 +193,11 @@ class JournalSync:
                 copy = folder.read(matches[0])
                 if copy.problem or NUL in copy.text:
                     reason = copy.problem or "holds NUL characters, as a damaged file does"
-                    raise UsageError(f"{folder.shown(matches[0])} {reason}", remedy="make it a page of text before")
+                    raise UsageError(f"{folder.page_path(matches[0])} {reason}", remedy="make it a page of text before")
                 self._run(tally, thorough=True)  # memories that came to the page since are kept
                 if folder.replace(folder.read(page), copy.text) is None:
-                    raise StoreBusyError(f"{folder.shown(page)} keeps changing", remedy="close it, and try again")
-            self._run(tally, thorough=True, believed=(page,))
+                    raise StoreBusyError(f"{folder.page_path(page)} keeps changing", remedy="close it, and try again")
+            self._run(tally, thorough=True, accepted=(page,))
             if matches[0] in copies:
                 folder.drop(matches[0])
         return self._report(tally)
@@ -235,7 +235,7 @@ class JournalSync:
             tally.notice(f"pages and memories could not be synchronized: {error}")
         self._report(tally)
 
-    def _run(self, tally: Tally, *, thorough: bool, believed: Collection[str] = ()) -> None:
+    def _run(self, tally: Tally, *, thorough: bool, accepted: Collection[str] = ()) -> None:
         from commonplace.journal.write_pages import run
 
         began = self._stopwatch()
@@ -246,7 +246,7 @@ class JournalSync:
                 return
             wall_ns = None if thorough else self._wall_ns()
             for _ in range(_ATTEMPTS):
-                if run(self._runtime, self._folder, tally, wall_ns, believed):
+                if run(self._runtime, self._folder, tally, wall_ns, accepted):
                     return
             tally.notice("the pages keep changing; they are synchronized at the next call")
             self._pending += 1

@@ -131,7 +131,7 @@ class KnowledgeRuntime:
     """The store, models and settings of a service.
 
     Attributes:
-        place: the path of the store, "" for one in memory.
+        store_path: the path of the store, "" for one in memory.
         stored_embedder: returns the name of the embedder of the store's vectors.
         destination: returns the destination for new passages; called before each write.
         search: answers a request from the store.
@@ -144,7 +144,7 @@ class KnowledgeRuntime:
 
     store: Store
     namespace: str
-    place: str
+    store_path: str
     stored_embedder: Callable[[], str]
     destination: Callable[[], Destination]
     search: Callable[[Request], SearchResult]
@@ -165,7 +165,7 @@ class KnowledgeRuntime:
         return self.stored_embedder() if self.vectors is None else self.vectors.name
 
 
-AT_ONCE: Final = 128
+BATCH_SIZE: Final = 128
 
 
 class Embedder(Protocol):
@@ -205,8 +205,8 @@ class Vectors:
             ProviderError: the embedder failed, or did not return one valid vector for each text.
         """
         rows: list[Sequence[float]] = []
-        for begin in range(0, len(texts), AT_ONCE):
-            batch = texts[begin : begin + AT_ONCE]
+        for begin in range(0, len(texts), BATCH_SIZE):
+            batch = texts[begin : begin + BATCH_SIZE]
             try:
                 if self._has_stamp:
                     rows += list(self._embedder.embed([TokenizedText(text, self._tokenize(text)) for text in batch]))

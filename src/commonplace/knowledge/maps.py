@@ -63,7 +63,7 @@ def checked_name(name: object) -> str:
     return str(name)
 
 
-def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeRecord], tuple[str, ...], bool]:
+def checked_maps(agent: str, knowledge: object) -> tuple[list[KnowledgeRecord], tuple[str, ...], bool]:
     """Return an agent's maps as records, the kinds of secrets replaced, and whether any characters were replaced.
 
     Dates become texts. All maps are checked before any is returned.
@@ -71,9 +71,9 @@ def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeRecord], tupl
     Raises:
         UsageError: the input is not a list of maps, or a map is too large or holds a value that JSON cannot represent.
     """
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise UsageError(f"the knowledge is {given!r:.80}", remedy="give a list of maps")
-    plain = [plain_map(values, f"knowledge[{index}]") for index, values in enumerate(given)]
+    if isinstance(knowledge, str | bytes | Mapping) or not isinstance(knowledge, Iterable):
+        raise UsageError(f"the knowledge is {knowledge!r:.80}", remedy="give a list of maps")
+    plain = [plain_map(values, f"knowledge[{index}]") for index, values in enumerate(knowledge)]
     kinds: list[str] = []
 
     def clean(text: str) -> str:
@@ -88,9 +88,9 @@ def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeRecord], tupl
             plain[begin : begin + _BATCH_SIZE] = [cleaned_json(values, clean) for values in batch]
     maps, is_mended = [], False
     for values in plain:
-        given = json.dumps(values, sort_keys=True)
-        metadata = storable_json(given)  # done here because the digest covers what is stored
-        is_mended |= metadata != given
+        text = json.dumps(values, sort_keys=True)
+        metadata = storable_json(text)  # done here because the digest covers what is stored
+        is_mended |= metadata != text
         # Values that are harmless on their own may form a secret when joined.
         content = storable(clean(text_of(values).strip()))
         maps.append(KnowledgeRecord(agent, content, metadata, digest_of(agent, metadata)))
@@ -101,7 +101,7 @@ def plain_map(values: object, path: str) -> dict[str, Any]:
     """Return a map with JSON values only; dates and times become ISO 8601 texts."""
     if not isinstance(values, Mapping):
         raise UsageError(f"{path} is {values!r:.80}", remedy="give a map of names and values")
-    for where, problem in not_json(values, path, beside=(date, time)):
+    for where, problem in not_json(values, path, extra=(date, time)):
         raise UsageError(f"{where}: {problem}")
     text = json.dumps(values, default=lambda value: dict(value) if isinstance(value, Mapping) else value.isoformat())
     if len(text) > MAX_MAP_BYTES:
@@ -146,13 +146,13 @@ class AgentContext(View):
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: object) -> AgentContext:
+    def of(cls, context: object) -> AgentContext:
         """Return a context from an `AgentContext`, or from a mapping with `name`, `last_cursor` and any other keys."""
-        if isinstance(given, AgentContext):
-            return given
-        if not isinstance(given, Mapping):
-            raise UsageError(f"the context is {given!r:.80}", remedy="give an AgentContext, or a mapping with a name")
-        values = dict(given)
+        if isinstance(context, AgentContext):
+            return context
+        if not isinstance(context, Mapping):
+            raise UsageError(f"the context is {context!r:.80}", remedy="give an AgentContext, or a mapping with a name")
+        values = dict(context)
         name, cursor = values.pop("name", None), values.pop("lastCursor", 0)
         cursor = values.pop("last_cursor", cursor)
         metadata = values.pop("metadata", {})

@@ -257,7 +257,7 @@ class KnowledgeService:
                 reranker = runtime.reranker_name
             except CommonplaceError as error:
                 notices.append(f"{runtime.reranker_name} cannot re-rank: {error}")
-        return KnowledgeStatus(runtime.namespace, runtime.place, agents, embedder, reranker, tuple(notices))
+        return KnowledgeStatus(runtime.namespace, runtime.store_path, agents, embedder, reranker, tuple(notices))
 
     def forget_caches(self) -> None:
         """Empty this process's caches."""

@@ -19,7 +19,7 @@ from typing import Any, Final
 from commonplace.errors import NotFoundError, ProviderError, UsageError
 from commonplace.formats import beads
 from commonplace.ledger import rules
-from commonplace.ledger.ledger import EVERY, Ledger
+from commonplace.ledger.ledger import ALL_ISSUES, Ledger
 from commonplace.ledger.rules import ImportedIssues
 from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED, Issue, IssueEvent, IssueSelection
 
@@ -72,13 +72,13 @@ class BdLedger(Ledger):
         return True
 
     def close(self, id_: str, reason: str) -> None:
-        line, issue = rules.said("reason", reason), self.get(id_)
+        line, issue = rules.required_line("reason", reason), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed already", remedy="open it again, or leave it")
         self._run("close", f"--reason={line}", "--", id_)
 
     def block(self, id_: str, error: str) -> None:
-        line, issue = rules.said("error", error), self.get(id_)
+        line, issue = rules.required_line("error", error), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
         self._run("update", "--status=blocked", "--assignee=", f"--append-notes=blocked: {line}", "--", id_)
@@ -115,7 +115,7 @@ class BdLedger(Ledger):
     def import_(self, source: Path) -> ImportedIssues:
         raise UsageError(f"beads keeps these issues, {source} was not read", remedy="ask it: bd import")
 
-    def selected(self, wanted: IssueSelection = EVERY) -> list[Issue]:
+    def selected(self, wanted: IssueSelection = ALL_ISSUES) -> list[Issue]:
         # Given several labels, beads lists the issues that have all of them.
         labels = [f"--label={beads.AGENT_LABEL}{agent}" for agent in wanted.agents if len(wanted.agents) == 1]
         issues = [

@@ -23,18 +23,18 @@ _BATCH_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class LedgerMentions:
     """The ids of the issues that name certain memories, and of those whose stored reversals do."""
 
     issues: tuple[str, ...] = ()
     reversals: tuple[str, ...] = ()
 
 
-def naming(ledger: LedgerReading, memory_ids: Collection[str]) -> Naming:
+def find_mentions(ledger: LedgerReading, memory_ids: Collection[str]) -> LedgerMentions:
     """Return the issues and reversals that name any of these memories, also within the JSON texts of an issue."""
     ids = tuple(memory_ids)
     if not ids:
-        return Naming()
+        return LedgerMentions()
     issues, reversals = dict[str, None](), dict[str, None]()
     for begin in range(0, len(ids), _BATCH_SIZE):
         batch = ids[begin : begin + _BATCH_SIZE]
@@ -49,29 +49,29 @@ def naming(ledger: LedgerReading, memory_ids: Collection[str]) -> Naming:
                     texts.update(strings(json.loads(text)))
             if not id_set.isdisjoint(texts):
                 issues[id_] = None
-    return Naming(tuple(issues), tuple(reversals))
+    return LedgerMentions(tuple(issues), tuple(reversals))
 
 
-def all_there_is(ledger: LedgerReading) -> Naming:
+def all_issues(ledger: LedgerReading) -> LedgerMentions:
     """Return all issues, and all issues with a stored reversal."""
-    return Naming(
+    return LedgerMentions(
         tuple(issue.id for issue in ledger.issues(IssueSelection())),
         tuple(reversal.issue for reversal in ledger.reversals()),
     )
 
 
-def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, found: Naming) -> None:
+def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, mentions: LedgerMentions) -> None:
     """Remove memories from the ledger, and close unfinished issues about them.
 
     A change that created or changed one of them can no longer be undone.
 
     Args:
-        found: the issues and reversals that name the memories, or contain their words.
+        mentions: the issues and reversals that name the memories, or contain their words.
     """
     erased = frozenset(memory_ids)
-    for id_ in found.reversals:
+    for id_ in mentions.reversals:
         ledger.drop_reversal(id_)
-    for id_ in dict.fromkeys((*found.issues, *found.reversals)):
+    for id_ in dict.fromkeys((*mentions.issues, *mentions.reversals)):
         issue = ledger.issue(id_)
         is_unfinished = issue is not None and issue.status in UNFINISHED
         if issue is not None:

@@ -23,8 +23,8 @@ from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, UNFINISHED, URGENCI
 
 ESCALATED_AFTER_S: Final = 7 * 86400.0
 
-EVERY: Final = IssueSelection()
-AT_ONCE: Final = 1000
+ALL_ISSUES: Final = IssueSelection()
+BATCH_SIZE: Final = 1000
 """Number of issues changed in one transaction, so that other writers wait only a fraction of a second."""
 
 _PROCESS: Final = re.compile(r".*@(?P<host>[^@]+):(?P<pid>[0-9]{1,10})", re.DOTALL)
@@ -40,8 +40,8 @@ def maintain(pace: RateLimiter, actor: str) -> list[tuple[str, str]]:
     waiting = pace.store.ledger(pace.namespace).issues(IssueSelection(statuses=UNFINISHED))
     due = [issue.id for issue in waiting if _due(issue, now)]
     acts: list[tuple[str, str]] = []
-    for begin in range(0, len(due), AT_ONCE):
-        batch = tuple(due[begin : begin + AT_ONCE])
+    for begin in range(0, len(due), BATCH_SIZE):
+        batch = tuple(due[begin : begin + BATCH_SIZE])
         with pace.change() as change:
             acts.extend(_maintain(change.ledger, batch, Doer(actor, pace.now())))
     return acts
@@ -156,7 +156,7 @@ class Ledger:
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of the memories that an agent's issues with one of these statuses name."""
-        return self._store.ledger(self._namespace).named(agent, statuses)
+        return self._store.ledger(self._namespace).memories_named(agent, statuses)
 
     def claim(self, id_: str) -> bool:
         """Claim an open issue; return False if others work on it, or it is blocked or closed.
@@ -164,7 +164,7 @@ class Ledger:
         A claim lapses when its process is gone, or after 15 minutes.
         """
         with self._store.change_memories(self._namespace) as change:
-            if rules.known(change.ledger, id_).status == "in_progress":
+            if rules.get_issue(change.ledger, id_).status == "in_progress":
                 list(_maintain(change.ledger, [id_], self._doer))
             return rules.claim(change.ledger, id_, self._doer)
 
@@ -185,7 +185,7 @@ class Ledger:
 
     def get(self, id_: str) -> Issue:
         """Return an issue."""
-        return rules.known(self._store.ledger(self._namespace), id_)
+        return rules.get_issue(self._store.ledger(self._namespace), id_)
 
     def history(self, id_: str) -> list[IssueEvent]:
         """Return the events of an issue, in order."""
@@ -235,7 +235,7 @@ class Ledger:
             by_agent.setdefault(agent, {})[status] = count
         return by_agent
 
-    def selected(self, wanted: IssueSelection = EVERY) -> list[Issue]:
+    def selected(self, wanted: IssueSelection = ALL_ISSUES) -> list[Issue]:
         """Return the issues of a selection, by default all, oldest first; ties by id."""
         return self._store.ledger(self._namespace).issues(wanted)
 

@@ -91,13 +91,13 @@ class Doer:
     now: float
 
 
-def file(ledger: LedgerChange, issue: Issue, doer: Doer, why: str = "") -> str:
+def file(ledger: LedgerChange, issue: Issue, doer: Doer, reason: str = "") -> str:
     """File a new issue and return its id, or that of the agent's unfinished issue about the same memories."""
     if (existing := ledger.unfinished(issue.agent, issue.memory_ids)) is not None:
         return existing.id
     id_ = new_id(ledger)
     ledger.put_issue(replace(issue, id=id_, created_at=doer.now, updated_at=doer.now))
-    record_act(ledger, id_, doer, "created", why)
+    record_act(ledger, id_, doer, "created", reason)
     return id_
 
 
@@ -149,7 +149,7 @@ def title_of(action: str, count: int) -> str:
 
 def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
     """Claim an open issue; return False if others have claimed it, or it is blocked or closed."""
-    issue = known(ledger, id_)
+    issue = get_issue(ledger, id_)
     if issue.status != "open":
         return False
     _put(ledger, issue, doer, "claimed", status="in_progress", claimed_by=doer.actor, claimed_at=doer.now)
@@ -157,7 +157,7 @@ def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
 
 
 def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
-    issue, line = known(ledger, id_), said("reason", reason)
+    issue, line = get_issue(ledger, id_), required_line("reason", reason)
     if issue.status == "closed":
         raise UsageError(
             f"issue {id_!r:.80} is closed already: {issue.close_reason}", remedy="open it again, or leave it"
@@ -167,7 +167,7 @@ def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
 
 def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
     """Block an issue and append the error to its notes; it is due to be reopened up to three times, ever later."""
-    issue, line = known(ledger, id_), said("error", error)
+    issue, line = get_issue(ledger, id_), required_line("error", error)
     if issue.status == "closed":
         raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
     due_at = doer.now + RETRY_AFTER_S[issue.retries] if issue.retries < len(RETRY_AFTER_S) else None
@@ -175,9 +175,9 @@ def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
     _put(ledger, issue, doer, "blocked", line, status="blocked", notes=notes, retry_at=due_at)
 
 
-def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
+def reopen(ledger: LedgerChange, id_: str, doer: Doer, reason: str = "") -> None:
     """Reopen a blocked or closed issue, with its retries reset."""
-    issue = known(ledger, id_)
+    issue = get_issue(ledger, id_)
     if issue.status in ("open", "in_progress"):
         raise UsageError(f"issue {id_!r:.80} is {issue.status}", remedy="only blocked and closed ones open again")
     reversal = ledger.reversal(id_)
@@ -189,10 +189,10 @@ def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
     if other is not None and other.id != id_:
         raise UsageError(f"issue {other.id} is about the same memories", remedy="work on that one")
     changes = {"closed_at": None, "close_reason": "", "retries": 0, "retry_at": None}
-    _put(ledger, issue, doer, "reopened", line_of(why), status="open", **changes)
+    _put(ledger, issue, doer, "reopened", line_of(reason), status="open", **changes)
 
 
-def known(ledger: LedgerReading, id_: str) -> Issue:
+def get_issue(ledger: LedgerReading, id_: str) -> Issue:
     issue = ledger.issue(id_)
     if issue is None:
         raise NotFoundError(
@@ -217,8 +217,8 @@ def not_open(issue: Issue) -> NotFoundError:
     return NotFoundError(f"issue {issue.id} is not open: {reason}", remedy=remedy)
 
 
-def record_act(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") -> None:
-    ledger.add_event(IssueEvent(id_, doer.now, doer.actor, act, why))
+def record_act(ledger: LedgerChange, id_: str, doer: Doer, act: str, reason: str = "") -> None:
+    ledger.add_event(IssueEvent(id_, doer.now, doer.actor, act, reason))
 
 
 def urgency_of(issue: Issue) -> Urgency:
@@ -229,24 +229,24 @@ def urgency_of(issue: Issue) -> Urgency:
     return "high" if issue.priority <= 1 else "medium" if issue.priority == 2 else "low"
 
 
-def one_of(what: str, name: str, choices: Sequence[str]) -> Any:
-    """Return `name`; raise a `UsageError` unless it is one of the choices."""
-    if name not in choices:
-        raise UsageError(f"the {what} is {name!r:.80}", remedy=f"give one of {', '.join(choices)}", parameters=(what,))
-    return name
+def one_of(name: str, value: str, choices: Sequence[str]) -> Any:
+    """Return `value`; raise a `UsageError` unless it is one of the choices."""
+    if value not in choices:
+        raise UsageError(f"the {name} is {value!r:.80}", remedy=f"give one of {', '.join(choices)}", parameters=(name,))
+    return value
 
 
-def said(what: str, text: str) -> str:
+def required_line(name: str, text: str) -> str:
     """Return a text as one line; raise a `UsageError` if it is empty or not a text."""
     if not isinstance(text, str) or not text.strip():
-        raise UsageError(f"the {what} is {text!r:.80}", remedy="say it in a few words", parameters=(what,))
+        raise UsageError(f"the {name} is {text!r:.80}", remedy="say it in a few words", parameters=(name,))
     return line_of(text)
 
 
-def _put(ledger: LedgerChange, issue: Issue, doer: Doer, act: str, why: str = "", **changes: Any) -> None:
+def _put(ledger: LedgerChange, issue: Issue, doer: Doer, act: str, reason: str = "", **changes: Any) -> None:
     values = {"claimed_by": "", "claimed_at": None, **changes}
     ledger.put_issue(replace(issue, updated_at=doer.now, **values))
-    record_act(ledger, issue.id, doer, act, why)
+    record_act(ledger, issue.id, doer, act, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class ImportedIssues:
     same: tuple[str, ...] = ()
 
 
-def import_issues(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, why: str = "") -> ImportedIssues:
+def import_issues(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, reason: str = "") -> ImportedIssues:
     """Import issues; of two with the same id, the one changed last stays.
 
     An issue whose change is still applied here stays unchanged: otherwise the change could be applied twice.
@@ -282,7 +282,7 @@ def import_issues(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, why
         else:
             outcomes["added" if stored is None else "replaced"].append(issue.id)
             ledger.put_issue(issue)
-            record_act(ledger, issue.id, doer, "imported", why)
+            record_act(ledger, issue.id, doer, "imported", reason)
     return ImportedIssues(**{name: tuple(ids) for name, ids in outcomes.items()})
 
 
@@ -290,7 +290,7 @@ ERASE: Final = "erase"
 """Step of a reversal that erases the memory that the change created."""
 
 
-def taken_away(ledger: LedgerReading, ids: Collection[str]) -> set[str]:
+def undone_creations(ledger: LedgerReading, ids: Collection[str]) -> set[str]:
     """Return the ids, among these, of memories that were created by a change that has been undone."""
     return {
         step["id"]

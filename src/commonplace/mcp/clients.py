@@ -25,23 +25,23 @@ Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class McpClient:
     """An MCP client.
 
     Attributes:
-        place: returns the client's file, from a project's directory and the user's home directory.
+        config_path: returns the client's file, from a project's directory and the user's home directory.
         keys: the path of keys to the servers in that file.
         entry: returns the entry of a server, from its command line.
         is_toml: whether the file is TOML instead of JSON.
-        then: what the user has to do next.
+        next_step: what the user has to do next.
     """
 
     name: str
     title: str
-    place: Callable[[Path, Path], Path]
+    config_path: Callable[[Path, Path], Path]
     keys: tuple[str, ...]
     entry: Callable[[Sequence[str]], Entry]
-    then: str
+    next_step: str
     is_toml: bool = False
 
 
@@ -61,10 +61,10 @@ def _stdio(command: Sequence[str]) -> Entry:
     return {"type": "stdio", **_plain(command)}
 
 
-CLIENTS: Final[Mapping[str, Client]] = {
+CLIENTS: Final[Mapping[str, McpClient]] = {
     client.name: client
     for client in (
-        Client(
+        McpClient(
             "claude-code",
             "Claude Code",
             lambda project, _: project / ".mcp.json",
@@ -72,7 +72,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             _stdio,
             "Start Claude Code in this directory and allow the server; /mcp shows it.",
         ),
-        Client(
+        McpClient(
             "claude-desktop",
             "Claude Desktop",
             _desktop,
@@ -80,7 +80,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             _plain,
             "Quit Claude Desktop and start it again. Without --store it uses your user store, not a project's.",
         ),
-        Client(
+        McpClient(
             "cursor",
             "Cursor",
             lambda project, _: project / ".cursor" / "mcp.json",
@@ -88,7 +88,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             _plain,
             "Turn the server on in Cursor's settings, under MCP.",
         ),
-        Client(
+        McpClient(
             "codex",
             "Codex",
             lambda _, home: Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml",
@@ -97,7 +97,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "Start Codex again; /mcp shows it.",
             is_toml=True,
         ),
-        Client(
+        McpClient(
             "vscode",
             "VS Code",
             lambda project, _: project / ".vscode" / "mcp.json",
@@ -105,7 +105,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             _stdio,
             "Open the file in VS Code and press Start above the server.",
         ),
-        Client(
+        McpClient(
             "opencode",
             "opencode",
             lambda project, _: project / "opencode.json",
@@ -117,10 +117,10 @@ CLIENTS: Final[Mapping[str, Client]] = {
 }
 
 
-def is_configured(client: Client, place: Path) -> bool:
+def is_configured(client: McpClient, path: Path) -> bool:
     """Return whether a client's file has an entry for our server; False if the file cannot be read."""
     try:
-        node: Any = _parsed(place.read_text("utf-8"), client, str(place))
+        node: Any = _parsed(path.read_text("utf-8"), client, str(path))
     except (OSError, UnicodeDecodeError, UsageError):
         return False
     for key in (*client.keys, NAME):
@@ -128,17 +128,17 @@ def is_configured(client: Client, place: Path) -> bool:
     return node is not None
 
 
-def snippet(client: Client, command: Sequence[str]) -> str:
+def snippet(client: McpClient, command: Sequence[str]) -> str:
     """Return the configuration that an empty file of the client would get, for copying by hand."""
-    return changed("", client, command, name="")
+    return configured("", client, command, name="")
 
 
-def by_hand(client: Client) -> str:
+def fallback(client: McpClient) -> str:
     """Return the end of a message: what the user can do if the file cannot be changed automatically."""
     return f"add by hand what `commonplace mcp --print-config {client.name}` shows"
 
 
-def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> str:
+def configured(text: str, client: McpClient, command: Sequence[str], *, name: str) -> str:
     """Return the text of a client's file with our server added, or the same text if it is already configured.
 
     Args:
@@ -154,7 +154,7 @@ def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> 
     for key in client.keys:
         servers = servers.setdefault(key, {})
         if not isinstance(servers, dict):
-            raise UsageError(f"{key} is not a table in {name}", remedy=f"correct it, or {by_hand(client)}")
+            raise UsageError(f"{key} is not a table in {name}", remedy=f"correct it, or {fallback(client)}")
     existing = servers.get(NAME)
     # Keep what the user added to the entry, such as an environment.
     servers[NAME] = {**(existing if isinstance(existing, dict) else {}), **client.entry(command)}
@@ -171,18 +171,18 @@ def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> 
     raise UsageError(message, remedy="remove it there and try again")
 
 
-def _parsed(text: str, client: Client, name: str) -> dict[str, Any]:
+def _parsed(text: str, client: McpClient, name: str) -> dict[str, Any]:
     try:
         document = tomllib.loads(text) if client.is_toml else json.loads(text) if text.strip() else {}
     except ValueError as error:
         form = "TOML" if client.is_toml else "JSON"
-        raise UsageError(f"{name} is not {form} that can be changed here: {error}", remedy=by_hand(client)) from error
+        raise UsageError(f"{name} is not {form} that can be changed here: {error}", remedy=fallback(client)) from error
     if not isinstance(document, dict):
-        raise UsageError(f"{name} does not hold an object", remedy=f"correct it, or {by_hand(client)}")
+        raise UsageError(f"{name} does not hold an object", remedy=f"correct it, or {fallback(client)}")
     return document
 
 
-def _with_table(text: str, client: Client, entry: Entry) -> str:
+def _with_table(text: str, client: McpClient, entry: Entry) -> str:
     """Return TOML with the server's table replaced, or appended; every other line is unchanged."""
     table = f"{'.'.join(client.keys)}.{NAME}"
     plain = {key: value for key, value in entry.items() if not isinstance(value, dict)}

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import CommonplaceError, NotFoundError
-from commonplace.formats.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, shortened
+from commonplace.formats.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, shorten
 from commonplace.mcp.schema import Schema, integers, problems
 
 SESSION_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -115,7 +115,7 @@ def _client(info: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class CallContext:
     """The request that a handler serves.
 
     Attributes:
@@ -155,7 +155,7 @@ class Offer:
     """
 
     form: Mapping[str, Any]
-    handler: Callable[[Any, Context], Any]
+    handler: Callable[[Any, CallContext], Any]
 
     @property
     def name(self) -> str:
@@ -186,7 +186,7 @@ Params: TypeAlias = Mapping[str, Any]
 MAX_PROBLEMS = 5
 
 
-def call_tool(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
+def call_tool(registry: Registry, params: Params, context: CallContext) -> dict[str, Any]:
     """Return the result of `tools/call`.
 
     Raises:
@@ -203,12 +203,12 @@ def call_tool(registry: Registry, params: Params, context: Context) -> dict[str,
     if faults := list(islice(problems(arguments, schema), MAX_PROBLEMS)):
         listed = "".join(f"\n- {problem}" for problem in faults)
         refusal = f"{name} was not run:{listed}\nCorrect this and call it again."
-        result = ToolResult(text=shortened(refusal), is_error=True)
+        result = ToolResult(text=shorten(refusal), is_error=True)
     else:
         try:
             result = named[name].handler(integers(arguments, schema), context)
         except CommonplaceError as error:
-            result = ToolResult(text=shortened(str(error)), is_error=True)
+            result = ToolResult(text=shorten(str(error)), is_error=True)
         except Exception as error:
             # The outermost layer: the model learns that it is not to blame, the log gets the traceback.
             report_defect(f"the tool {name} failed", error)
@@ -225,11 +225,11 @@ def call_tool(registry: Registry, params: Params, context: Context) -> dict[str,
     return form
 
 
-def report_defect(what: str, error: Exception) -> None:
+def report_defect(subject: str, error: Exception) -> None:
     """Log an unexpected error, a defect of ours, with its traceback."""
     import logging
 
-    logging.getLogger("commonplace.mcp").error(what, exc_info=error)
+    logging.getLogger("commonplace.mcp").error(subject, exc_info=error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class Method:
     """
 
     name: str
-    answer: Callable[[Registry, Params, Context], dict[str, Any]]
+    answer: Callable[[Registry, Params, CallContext], dict[str, Any]]
     kind: str = ""
     runs_handlers: bool = False
     fresh_ms: int | None = None
@@ -279,7 +279,7 @@ def _offer(registry: Registry) -> dict[str, Any]:
     return {"capabilities": kinds, **({"instructions": registry.instructions} if registry.instructions else {})}
 
 
-def respond(registry: Registry, method: Method, params: Params, context: Context) -> dict[str, Any]:
+def respond(registry: Registry, method: Method, params: Params, context: CallContext) -> dict[str, Any]:
     """Return the result of a method; a stateless result also has a type, the server's identity and cache fields.
 
     Raises:
@@ -296,7 +296,7 @@ def respond(registry: Registry, method: Method, params: Params, context: Context
     return result
 
 
-def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
+def _read(registry: Registry, params: Params, context: CallContext) -> dict[str, Any]:
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise ProtocolError(INVALID_PARAMS, "resources/read names a uri, a string")
@@ -314,7 +314,7 @@ def _list(kind: str, offers: Sequence[Offer]) -> dict[str, Any]:
     return {kind: [offer.form for offer in offers]}
 
 
-def _list_resources(registry: Registry, _: Params, __: Context) -> dict[str, Any]:
+def _list_resources(registry: Registry, _: Params, __: CallContext) -> dict[str, Any]:
     return _list("resources", _resources(registry))
 
 
@@ -329,7 +329,7 @@ def _resource(registry: Registry, uri: str) -> Offer:
     return resource
 
 
-def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
+def _get_prompt(registry: Registry, params: Params, context: CallContext) -> dict[str, Any]:
     prompts = {prompt.name: prompt for prompt in registry.prompts}
     name, arguments = params.get("name"), params.get("arguments") or {}
     if not isinstance(name, str) or name not in prompts:

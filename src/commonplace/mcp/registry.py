@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import commonplace
 from commonplace.errors import NotFoundError
-from commonplace.mcp.protocol import Context, Offer, Registry, Terms
-from commonplace.mcp.tools import Opened, beginning, ending, tools_of
+from commonplace.mcp.protocol import CallContext, Offer, Registry, Terms
+from commonplace.mcp.tools import EngineOpener, beginning, ending, tools_of
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -50,7 +50,7 @@ class LazyEngine:
         self._engine: Engine | None = None
         self._request = threading.local()
 
-    def get(self, context: Context) -> Engine:
+    def get(self, context: CallContext) -> Engine:
         """Return the engine, opened if necessary; this thread's progress then goes to the request of `context`."""
         self._request.context = context
         with self._lock:
@@ -64,13 +64,13 @@ class LazyEngine:
             if self._engine is not None:
                 self._engine.close()
 
-    def _report(self, stage: str, done: int, total: int) -> None:
-        context: Context | None = getattr(self._request, "context", None)
+    def _report(self, stage: str, completed: int, total: int) -> None:
+        context: CallContext | None = getattr(self._request, "context", None)
         if context is not None:
-            context.progress(done, total or None, stage)
+            context.progress(completed, total or None, stage)
 
 
-def registry_of(opened: Opened) -> Registry:
+def registry_of(open_engine: EngineOpener) -> Registry:
     """Return the registry of a store: its tools, its pages as resources, and its prompt."""
 
     def resources() -> Sequence[Offer]:
@@ -85,16 +85,16 @@ def registry_of(opened: Opened) -> Registry:
                 "description": about[name.endswith("MEMORY.md")],
                 "mimeType": "text/markdown",
             }
-            for name in opened(Context(Terms(""))).pages()[: DAYS_LISTED + 1]
+            for name in open_engine(CallContext(Terms(""))).pages()[: DAYS_LISTED + 1]
         ]
         return [Offer(page, read) for page in pages]
 
-    def read(uri: str, context: Context) -> str:
+    def read(uri: str, context: CallContext) -> str:
         from urllib.parse import unquote
 
         from commonplace.engine.memory_api import MAX_LINES
 
-        engine = opened(context)
+        engine = open_engine(context)
         name = unquote(uri.removeprefix(SCHEME))
         if name not in engine.pages():
             raise NotFoundError(f"there is no page {name!r:.200}", remedy="list the resources")
@@ -104,11 +104,11 @@ def registry_of(opened: Opened) -> Registry:
         lines = ending(excerpt.text.split("\n"), PAGE_TOKENS, engine.count_tokens)
         return "\n".join(lines) or beginning(excerpt.text, PAGE_TOKENS, engine.count_tokens)
 
-    def habits(arguments: Mapping[str, str], context: Context) -> str:
+    def habits(arguments: Mapping[str, str], context: CallContext) -> str:
         task = arguments.get("task", "").strip()
         if not task:
             return _HABITS
-        engine = opened(context)
+        engine = open_engine(context)
         if engine.settings.context.on_start == "off":
             return f"{_HABITS}\n\nThe task: {task}"
         recalled = engine.context(task, min(_PROMPT_TOKENS, engine.settings.context.max_tokens))
@@ -120,7 +120,7 @@ def registry_of(opened: Opened) -> Registry:
     prompt = {"name": "use-memory", **about, "arguments": [task]}
     return Registry(
         *("commonplace", commonplace.__version__, "Commonplace", INSTRUCTIONS),
-        tools=tools_of(opened),
+        tools=tools_of(open_engine),
         resources=resources,
         prompts=(Offer(prompt, habits),),
     )

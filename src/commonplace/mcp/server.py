@@ -27,13 +27,13 @@ from commonplace.formats.jsonrpc import (
     LineWriter,
     Malformed,
     Message,
+    OversizedLine,
     ProtocolError,
     RequestId,
-    TooLong,
     decode,
     encode,
     error_of,
-    id_at_an_end,
+    find_request_id,
     notification,
     read_lines,
     read_message,
@@ -244,11 +244,11 @@ class _Connection:
         self._pool.finish()
         return CLIENT_GONE if self._writer.is_broken else ENDED
 
-    def _handle_line(self, line: bytes | TooLong) -> None:
+    def _handle_line(self, line: bytes | OversizedLine) -> None:
         settle: Settle = self._send
-        if isinstance(line, TooLong):
+        if isinstance(line, OversizedLine):
             text = f"the line has more than {MAX_LINE_LENGTH} bytes; send less at a time"
-            settle(encode(error_of(id_at_an_end(line.head, line.tail), ProtocolError(INVALID_REQUEST, text))))
+            settle(encode(error_of(find_request_id(line.head, line.tail), ProtocolError(INVALID_REQUEST, text))))
             return
         try:
             value = decode(line)
@@ -307,7 +307,7 @@ class _Connection:
 
         def work() -> bytes:
             progress = self._progress(protocol.progress_token(call.params), request.cancellation)
-            context = protocol.Context(terms, request.cancellation, progress)
+            context = protocol.CallContext(terms, request.cancellation, progress)
             return b"" if request.cancellation.is_set() else answer(self._registry, call, call_id, method, context)
 
         deliver = partial(self._settle, request)
@@ -329,12 +329,12 @@ class _Connection:
         """Return a function that sends a handler's progress if it increases and the client asked for it."""
         last = float("-inf")
 
-        def send(done: float, total: float | None = None, message: str | None = None) -> None:
+        def send(completed: float, total: float | None = None, message: str | None = None) -> None:
             nonlocal last
-            if token is None or cancellation.is_set() or done <= last:
+            if token is None or cancellation.is_set() or completed <= last:
                 return
-            last = done
-            fields: dict[str, Any] = {"progressToken": token, "progress": done, "total": total, "message": message}
+            last = completed
+            fields: dict[str, Any] = {"progressToken": token, "progress": completed, "total": total, "message": message}
             params = {name: value for name, value in fields.items() if value is not None}
             self._writer.write(encode(notification("notifications/progress", params)))
 
@@ -362,7 +362,7 @@ class _Connection:
 
 
 def answer(
-    registry: protocol.Registry, call: Call, call_id: RequestId, method: protocol.Method, context: protocol.Context
+    registry: protocol.Registry, call: Call, call_id: RequestId, method: protocol.Method, context: protocol.CallContext
 ) -> bytes:
     """Return the encoded answer to a request: a result, or an error."""
     try:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.escaping import meant, visible
-from commonplace.mcp.protocol import Context, Offer, ToolResult
+from commonplace.formats.escaping import unescape, visible
+from commonplace.mcp.protocol import CallContext, Offer, ToolResult
 from commonplace.text.budget import MAX_TOKENS, has_room, largest
 
 if TYPE_CHECKING:
@@ -47,17 +47,17 @@ _DEPTH, _LIMIT = 2, 10
 _QUERY_CHARACTERS: Final = 1_000
 
 
-def link(engine: Engine, given: Arguments) -> ToolResult:
+def link(engine: Engine, arguments: Arguments) -> ToolResult:
     """Link two memories, or store a fact about two names."""
-    if "fact" in given:
-        return _add_fact(engine, given)
-    if given.get("type") == SETTLES:
-        answer = engine.answer(given["source"], given["target"], by_agent=True)
+    if "fact" in arguments:
+        return _add_fact(engine, arguments)
+    if arguments.get("type") == SETTLES:
+        answer = engine.answer(arguments["source"], arguments["target"], by_agent=True)
         structured = {"source": answer["id"], "target": answer["answer"], "type": SETTLES}
         return ToolResult(structured, f"settled: {answer['answer']}")
     try:
-        options = given.get("type", "related"), given.get("strength", 1.0)
-        created = engine.link(given["source"], given["target"], *options, by_agent=True)
+        options = arguments.get("type", "related"), arguments.get("strength", 1.0)
+        created = engine.link(arguments["source"], arguments["target"], *options, by_agent=True)
     except NotFoundError as error:
         error.advise("give the ids of two memories, or two names and a fact")
         raise
@@ -87,15 +87,15 @@ def _add_fact(engine: Engine, args: Arguments) -> ToolResult:
     return ToolResult(structured, "\n".join([text, *notices]))
 
 
-def graph(engine: Engine, given: Arguments) -> ToolResult:
+def graph(engine: Engine, arguments: Arguments) -> ToolResult:
     """Return the facts, entities and memories around a memory or an entity, or those that answer a query."""
-    if given.get("id") == REVIEW:
-        return _review(engine, given)
-    if ("id" in given) == ("query" in given):
+    if arguments.get("id") == REVIEW:
+        return _review(engine, arguments)
+    if ("id" in arguments) == ("query" in arguments):
         raise UsageError("memory_graph needs something to start at", remedy="give either id or query")
     from commonplace.graph.text import entity_item, fact_item
 
-    knowledge = _about(engine, given) if "id" in given else _answers(engine, given)
+    knowledge = _about(engine, arguments) if "id" in arguments else _answers(engine, arguments)
     facts = []
     for fact in knowledge.facts:
         plain = fact.to_dict()
@@ -103,7 +103,7 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
         facts.append(("facts", {name: value for name, value in named if value or name == "score"}, fact_item(fact)))
     memories = []
     for memory in knowledge.memories:
-        text = engine.snippet(memory.content, given.get("query", ""), SNIPPET_CHARACTERS)
+        text = engine.snippet(memory.content, arguments.get("query", ""), SNIPPET_CHARACTERS)
         memories.append(("memories", {"id": memory.id, "snippet": text}, (memory.id, text, "memory")))
     entities = []
     for entity in knowledge.entities:
@@ -224,13 +224,13 @@ _NAMES: Final = frozenset({"id", "ids", "path", "source", "target", "tag", "sess
 
 
 def _bound(
-    handler: Callable[[Engine, Arguments], ToolResult], opened: Opened
-) -> Callable[[Arguments, Context], ToolResult]:
-    def run(arguments: Arguments, context: Context) -> ToolResult:
+    handler: Callable[[Engine, Arguments], ToolResult], open_engine: EngineOpener
+) -> Callable[[Arguments, CallContext], ToolResult]:
+    def run(arguments: Arguments, context: CallContext) -> ToolResult:
         try:
             if handler is _store and context.terms.client:
-                arguments = signed(arguments, visible(context.terms.client)[:_MAX_NAME])
-            return handler(opened(context), arguments)
+                arguments = with_source(arguments, visible(context.terms.client)[:_MAX_NAME])
+            return handler(open_engine(context), arguments)
         except UsageError as error:
             error.rename(_CALLED)
             raise
@@ -239,7 +239,7 @@ def _bound(
             unescaped = dict(arguments)
             for name in _NAMES.intersection(unescaped):
                 value = unescaped[name]
-                unescaped[name] = [meant(text) for text in value] if isinstance(value, list) else meant(value)
+                unescaped[name] = [unescape(text) for text in value] if isinstance(value, list) else unescape(value)
             if unescaped != arguments:
                 return run(unescaped, context)
             error.advise("memory_search and memory_graph show what there is")
@@ -248,7 +248,7 @@ def _bound(
     return run
 
 
-def signed(arguments: Arguments, source: str) -> Arguments:
+def with_source(arguments: Arguments, source: str) -> Arguments:
     """Add a source to a new memory without one. A memory updated by its id is left alone: it may have a source."""
     return arguments if "id" in arguments or arguments.get("source") else {**arguments, "source": source}
 
@@ -280,13 +280,13 @@ def _search(engine: Engine, args: Arguments) -> ToolResult:
     return ToolResult(structured, "\n".join([text, *notes]))
 
 
-def _result(engine: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
+def _result(engine: Engine, hit: Hit, query: str, location: PagePlace | None) -> dict[str, Any]:
     from commonplace.dates.time import moment_of
     from commonplace.engine.memory_api import MAX_LINES
 
-    path = _path(hit, place)
-    if place is not None:
-        first, last = place.first_line, place.last_line
+    path = _path(hit, location)
+    if location is not None:
+        first, last = location.first_line, location.last_line
     elif hit.lines is not None:
         first, last = hit.lines
     else:
@@ -310,12 +310,12 @@ def _result(engine: Engine, hit: Hit, query: str, place: PagePlace | None) -> di
     }
 
 
-def _path(hit: Hit, place: PagePlace | None) -> str:
+def _path(hit: Hit, location: PagePlace | None) -> str:
     from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
     from commonplace.settings.paths import is_page_name
 
-    if place is not None:
-        return place.path
+    if location is not None:
+        return location.path
     if not hit.path:
         return f"{MEMORY_PREFIX}{hit.owner_id}"
     return f"{ARTIFACT_PREFIX}{hit.path}" if is_page_name(hit.path.rpartition("/")[2]) else hit.path
@@ -455,7 +455,7 @@ def ending(lines: Sequence[str], tokens: int, count: CountTokens) -> list[str]:
     return list(lines[len(lines) - size :])
 
 
-Opened = Callable[[Context], "Engine"]
+EngineOpener = Callable[[CallContext], "Engine"]
 """Returns the engine, opening it on the first call, and sends its progress to the request."""
 
 
@@ -480,6 +480,6 @@ def tool_forms() -> Sequence[Mapping[str, Any]]:
     return forms
 
 
-def tools_of(opened: Opened) -> tuple[Offer, ...]:
-    """Return the tools, bound to the engine that `opened` returns."""
-    return tuple(Offer(form, _bound(_HANDLERS[form["name"]], opened)) for form in tool_forms())
+def tools_of(open_engine: EngineOpener) -> tuple[Offer, ...]:
+    """Return the tools, bound to the engine that `open_engine` returns."""
+    return tuple(Offer(form, _bound(_HANDLERS[form["name"]], open_engine)) for form in tool_forms())

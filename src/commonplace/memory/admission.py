@@ -86,11 +86,11 @@ BATCH: Final = 256
 BATCH_CHARACTERS: Final = 131_072
 
 
-def batches(news: Sequence[NewMemory]) -> Iterator[list[NewMemory]]:
+def batches(new_memories: Sequence[NewMemory]) -> Iterator[list[NewMemory]]:
     """Yield memories in order, in batches small enough that other writers wait only briefly."""
     batch: list[NewMemory] = []
     characters = 0
-    for memory in news:
+    for memory in new_memories:
         characters += len(memory.content)
         if batch and (len(batch) == BATCH or characters > BATCH_CHARACTERS):
             yield batch
@@ -175,7 +175,7 @@ def admit(
     change: MemoryChange,
     write: MemoryWrite,
     policy: RetentionPolicy,
-    remade: Callable[[Owner, MemoryRecord], MemoryWrite],
+    write_of: Callable[[Owner, MemoryRecord], MemoryWrite],
     *,
     has_given_id: bool,
     force: bool,
@@ -187,7 +187,7 @@ def admit(
 
     Args:
         write: its record is born now.
-        remade: makes the passages of a memory again.
+        write_of: makes the passages of a memory again.
     """
     stored = change.find(write.owner.id) if has_given_id else None
     if stored is not None:
@@ -204,21 +204,21 @@ def admit(
             near = near[:_MAX_COMPARED]
             twin = next((memory for memory in near if is_near_duplicate(content, memory.record.content)), None)
         if twin is not None:
-            return _merge(change, twin, write, policy, remade)
+            return _merge(change, twin, write, policy, write_of)
     return Admission(_add_version(change, write, write.record.born_at), "added")
 
 
-def replaced(change: MemoryChange, known: StoredMemory, write: MemoryWrite, now: float) -> StoredMemory:
+def write_version(change: MemoryChange, current: StoredMemory, write: MemoryWrite, now: float) -> StoredMemory:
     """Write the next version of a memory; its version number and place in the session continue from the known one.
 
     It begins when the known one ends, even if the clock was set back meanwhile, so that no two versions overlap.
     """
-    now = max(now, known.created_at if known.expired_at is None else known.expired_at)
-    if known.expired_at is None:
-        change.expire(known.number, known.record, now)
-    record = replace(write.record, version=known.record.version + 1, born_at=known.record.born_at)
-    is_same_session = write.owner.session == known.owner.session
-    owner = replace(write.owner, position=known.owner.position) if is_same_session else write.owner
+    now = max(now, current.created_at if current.expired_at is None else current.expired_at)
+    if current.expired_at is None:
+        change.expire(current.number, current.record, now)
+    record = replace(write.record, version=current.record.version + 1, born_at=current.record.born_at)
+    is_same_session = write.owner.session == current.owner.session
+    owner = replace(write.owner, position=current.owner.position) if is_same_session else write.owner
     return _add_version(change, replace(write, owner=owner, record=record, is_placed=is_same_session), now)
 
 
@@ -246,7 +246,7 @@ def _rewrite(change: MemoryChange, stored: StoredMemory, write: MemoryWrite, pol
         last_used=max(old.last_used, now),
         review_count=old.review_count,
     )
-    return Admission(replaced(change, stored, replace(write, record=record), now), "updated")
+    return Admission(write_version(change, stored, replace(write, record=record), now), "updated")
 
 
 def _merge(
@@ -254,7 +254,7 @@ def _merge(
     twin: StoredMemory,
     write: MemoryWrite,
     policy: RetentionPolicy,
-    remade: Callable[[Owner, MemoryRecord], MemoryWrite],
+    write_of: Callable[[Owner, MemoryRecord], MemoryWrite],
 ) -> Admission:
     """Touch a memory that says the same; add the new one's entities and tags, and its tier and trust if higher.
 
@@ -273,7 +273,7 @@ def _merge(
     missing = [tag for tag in write.owner.tags if tag not in owner.tags][: max(0, MAX_LABELS - len(owner.tags))]
     if not missing:
         return Admission(joined, "touched", (notice,))
-    stored = replaced(change, joined, remade(replace(owner, tags=(*owner.tags, *missing)), record), now)
+    stored = write_version(change, joined, write_of(replace(owner, tags=(*owner.tags, *missing)), record), now)
     return Admission(stored, "touched", (notice, f"it gained the tags {', '.join(missing)}"))
 
 

@@ -12,11 +12,11 @@ from commonplace.types import Note
 
 ANSWER: Final = "answer"
 """Kind of the notes. They may quote memories, so forgetting anything drops all of them in the namespace."""
-KEPT_S: Final = DAY_S
+TTL_S: Final = DAY_S
 _DROP_INTERVAL_S: Final = 3_600.0
 
 
-class Answer(NamedTuple):
+class StoredAnswer(NamedTuple):
     """The answer to a request: a checksum of the request, the HTTP status, and the body."""
 
     request: str
@@ -31,13 +31,13 @@ class Answers:
         self._store, self._namespace, self._now = store, namespace, now
         self._dropped_at = float("-inf")
 
-    def find(self, key: str) -> Answer | None:
+    def find(self, key: str) -> StoredAnswer | None:
         """Return the answer to a request that came with this key within a day."""
         now = self._now()
         notes = self._store.notes(self._namespace, ANSWER, key)
-        return next((Answer(*json.loads(note.body)) for note in notes if abs(now - note.at) < KEPT_S), None)
+        return next((StoredAnswer(*json.loads(note.body)) for note in notes if abs(now - note.at) < TTL_S), None)
 
-    def keep(self, key: str, answer: Answer) -> None:
+    def keep(self, key: str, answer: StoredAnswer) -> None:
         """Store an answer; once an hour, drop those older than a day.
 
         Raises:
@@ -47,7 +47,7 @@ class Answers:
         with self._store.change_memories(self._namespace) as change:
             if abs(now - self._dropped_at) >= _DROP_INTERVAL_S:
                 for note in self._store.notes(self._namespace, ANSWER):
-                    if abs(now - note.at) >= KEPT_S:
+                    if abs(now - note.at) >= TTL_S:
                         change.drop(Note, kind=ANSWER, id=note.id)
                 self._dropped_at = now
             change.put(Note(ANSWER, key, now, json.dumps(answer)))

@@ -21,7 +21,7 @@ from commonplace.types import Note
 
 INJECTED: Final = "injected"
 """Kind of the notes that record injections."""
-KEPT_S: Final = DAY_S
+TTL_S: Final = DAY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Injection(View):
     ids: tuple[str, ...]
 
 
-def injected(store: Store, namespace: str, conversation: str, now: float) -> set[str]:
+def read_injected(store: Store, namespace: str, conversation: str, now: float) -> set[str]:
     """Return the ids of what was injected into a conversation within a day."""
     return set(_recorded(store, namespace, now).get(_digest(conversation), ()))
 
@@ -61,7 +61,7 @@ def add_injected(store: Store, namespace: str, conversation: str, ids: Collectio
 
 def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
     """Forget what was injected into a conversation."""
-    if injected(store, namespace, conversation, now):
+    if read_injected(store, namespace, conversation, now):
         with store.change_memories(namespace) as change:
             _write(store, namespace, change, _recorded(store, namespace, now) | {_digest(conversation): {}})
 
@@ -79,7 +79,7 @@ def _recorded(store: Store, namespace: str, now: float | None = None) -> dict[st
     if now is None:
         return notes
     # The clock may have been set back: times far in the future are dropped too.
-    return {name: {id_: time for id_, time in ids.items() if abs(now - time) < KEPT_S} for name, ids in notes.items()}
+    return {name: {id_: time for id_, time in ids.items() if abs(now - time) < TTL_S} for name, ids in notes.items()}
 
 
 def _write(store: Store, namespace: str, change: MemoryChange, target: Mapping[str, Mapping[str, float]]) -> None:

@@ -14,9 +14,9 @@ from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundEr
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination
 from commonplace.memory import validate
-from commonplace.memory.admission import Admission, admit, batches, first_version, replaced, source_of, writes_of
+from commonplace.memory.admission import Admission, admit, batches, first_version, source_of, write_version, writes_of
 from commonplace.memory.supersession import expire_judged
-from commonplace.memory.view import Memory, Outcome, seen
+from commonplace.memory.view import Memory, Outcome, memory_view
 from commonplace.retention import RetentionPolicy
 from commonplace.search.retrieve import Searcher
 from commonplace.store.memories import MemoryChange
@@ -58,10 +58,10 @@ def _with_current_embedder(method: _Method) -> _Method:
 
 
 class _Repeat(NamedTuple):
-    """A memory that was remembered again: its known version, new time and new trust, and whether a date was given."""
+    """A memory that was remembered again: its stored version, new time and new trust, and whether a date was given."""
 
-    known: StoredMemory
-    later: float
+    stored: StoredMemory
+    at: float
     trust: float
     is_dated: bool
 
@@ -128,7 +128,7 @@ class MemoryService:
                     remedy="read it again before you change it",
                 )
             is_forced = old.record.is_forced
-            memory = self._checked({**validate.as_given(old.owner, old.record), **changed}, force=is_forced)
+            memory = self._checked({**validate.input_fields(old.owner, old.record), **changed}, force=is_forced)
             write = self.write_of(*first_version(memory, self._now(), self.project, is_forced=is_forced))
             readings = None if _GRAPH_FIELDS.isdisjoint(changed) else self._extract([write])
             with self._changing() as change:
@@ -144,7 +144,7 @@ class MemoryService:
                     last_used=max(now, previous.last_used),
                     **{name: getattr(previous, name) for name in _UNVERSIONED},
                 )
-                stored = replaced(change, current, replace(write, record=record), now)
+                stored = write_version(change, current, replace(write, record=record), now)
                 if memory.content != current.record.content:
                     expire_judged(change, now, id_)
                 self._update_graph(change, [id_], readings, [current])
@@ -198,7 +198,7 @@ class MemoryService:
                     continue
                 now = self._now()
                 record = replace(current.record, status="active", last_used=max(now, current.record.last_used))
-                stored = replaced(change, current, replace(write, record=record), now)
+                stored = write_version(change, current, replace(write, record=record), now)
                 self._update_graph(change, [id_], readings)
             return self._view(stored, "restored")
 
@@ -306,8 +306,8 @@ class MemoryService:
                 later = now if memory.at is None else memory.at
                 if outcome == "touched" and later > stored.at and trust >= stored.record.trust:
                     repeat, before = _Repeat(stored, later, trust, memory.at is not None), repeats.get(stored.owner.id)
-                    is_last = before is None or later >= before.later
-                    repeats[stored.owner.id] = repeat if is_last else before._replace(known=stored)  # type: ignore[union-attr]
+                    is_last = before is None or later >= before.at
+                    repeats[stored.owner.id] = repeat if is_last else before._replace(stored=stored)  # type: ignore[union-attr]
         dated = self._redate(self._contested(repeats, {item.stored.owner.id for item in admissions})) if repeats else {}
         memories = []
         for memory, (stored, outcome, notices) in zip(new_memories, admissions, strict=True):
@@ -324,14 +324,14 @@ class MemoryService:
         They were given a date, or a memory of another call supersedes or contests them by then; and none of those that
         do is trusted more.
         """
-        statements = self._store.statements(self._namespace, [repeat.known.number for repeat in repeats.values()])
+        statements = self._store.statements(self._namespace, [repeat.stored.number for repeat in repeats.values()])
         links = [edge for edge in self._store.links(self._namespace, [*repeats]) if edge.strength >= MIN_CONFIDENCE]
         rivals: dict[str, list[StoredMemory]] = {}
         for id_, repeat in repeats.items():
             linked = {link.source for link in links if link.target == id_ and link.type in (SUPERSEDES, CONFLICTS)}
-            ids = linked | statements[repeat.known.number].overtaken_by
+            ids = linked | statements[repeat.stored.number].overtaken_by
             memories = filter(None, (self._store.memory(self._namespace, rival_id) for rival_id in ids))
-            rivals[id_] = [memory for memory in memories if memory.at <= repeat.later]
+            rivals[id_] = [memory for memory in memories if memory.at <= repeat.at]
         return {
             id_: repeat
             for id_, repeat in repeats.items()
@@ -344,7 +344,7 @@ class MemoryService:
 
         Judged links are taken back, and `SUPERSEDES` links from memories that are neither newer nor trusted more.
         """
-        versions = [(replace(repeat.known.owner, at=repeat.later), repeat.known.record) for repeat in repeats.values()]
+        versions = [(replace(repeat.stored.owner, at=repeat.at), repeat.stored.record) for repeat in repeats.values()]
         if not versions:
             return {}
         writes = writes_of(self._destination, versions)
@@ -352,13 +352,13 @@ class MemoryService:
         with self._changing() as change:
             for (id_, repeat), write in zip(repeats.items(), writes, strict=True):
                 latest = change.find(id_)
-                if latest is None or latest.number != repeat.known.number or latest.expired_at is not None:
+                if latest is None or latest.number != repeat.stored.number or latest.expired_at is not None:
                     continue  # somebody else changed it meanwhile
-                stored = replaced(change, latest, replace(write, record=latest.record), self._change_time(latest))
+                stored = write_version(change, latest, replace(write, record=latest.record), self._change_time(latest))
                 expire_judged(change, stored.created_at, id_)
                 for link in change.links([id_]):
                     source = change.find(link.source) if link.target == id_ and link.type == SUPERSEDES else None
-                    if source is not None and source.at <= repeat.later and source.record.trust <= repeat.trust:
+                    if source is not None and source.at <= repeat.at and source.record.trust <= repeat.trust:
                         change.unlink(link.source, id_, SUPERSEDES)
                 if feed is not None and readings is not None:
                     feed.add(change, stored, readings)  # beside its earlier facts, which held then
@@ -386,7 +386,7 @@ class MemoryService:
         return max(self._now(), current.created_at)
 
     def _view(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
-        return seen(stored, self._namespace, self._now(), self._policy, outcome=outcome, notices=notices)
+        return memory_view(stored, self._namespace, self._now(), self._policy, outcome=outcome, notices=notices)
 
 
 def _existing(memory: StoredMemory | None, id_: str, *, is_live: bool = True) -> StoredMemory:

@@ -127,7 +127,7 @@ LogOdds = Callable[[Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]], ND
 """Returns log-odds that the second text of each pair supersedes the first, and of doubt; see `CrossEncoder`."""
 
 
-class Reading(NamedTuple):
+class ReadingResult(NamedTuple):
     """The result of a reading, in arrays of shape (n, n): a column's memory may supersede a row's.
 
     Attributes:
@@ -142,7 +142,7 @@ class Reading(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
+class StatementBatch:
     """n memories that may supersede each other.
 
     Attributes:
@@ -215,7 +215,7 @@ class Wordings:
         stored: NDArray[np.float64],
         sessions: Sequence[str],
         vectors: NDArray[np.float32],
-    ) -> Statements:
+    ) -> StatementBatch:
         """Return the statements of texts: what is given, and what their tokens tell."""
 
         ends = np.cumsum(lengths)
@@ -239,7 +239,7 @@ class Wordings:
 
         heads = [token_ids[end - length : end][:_HEAD].tolist() for end, length in zip(ends, lengths, strict=True)]
         changed = np.minimum(first("change"), _HEAD)
-        return Statements(
+        return StatementBatch(
             times,
             stored,
             sessions,
@@ -258,9 +258,9 @@ class Wordings:
 
     def _owner(self, head: list[int]) -> int:
         """Return the token before the first `'s` ("Grandpa's house"), `OURS` for a leading `my` or `our`, else 0."""
-        for place in range(1, min(len(head) - 1, 5)):
-            if head[place] in self._quotes and head[place + 1] == self._s:
-                return head[place - 1]
+        for position in range(1, min(len(head) - 1, 5)):
+            if head[position] in self._quotes and head[position + 1] == self._s:
+                return head[position - 1]
         return OURS if head and self._is_ours[head[0]] else 0
 
     def _title(self, head: list[int]) -> int:
@@ -269,10 +269,10 @@ class Wordings:
             return 0
         is_dated, is_number = self._is_date[head] | self._is_number[head], self._is_number[head]
         end = 0
-        for place, token in enumerate(head):
+        for position, token in enumerate(head):
             # The colon of a time of day does not end a title.
-            if token == self._colon and not (is_number[place - 1] and is_number[place + 1 : place + 2].any()):
-                end = place
+            if token == self._colon and not (is_number[position - 1] and is_number[position + 1 : position + 2].any()):
+                end = position
                 break
         dates = np.flatnonzero(is_dated[:end]).tolist()
         is_log = bool(dates) or bool(self._lists["log"][0][head[:end]].any())
@@ -283,47 +283,47 @@ def _terms(token_ids: NDArray[np.uint16], texts: NDArray[np.int64], chosen: NDAr
     return distinct(texts[chosen] << _TOKEN_BITS | token_ids[chosen])
 
 
-def judge(said: Statements, *, is_read: bool = False) -> NDArray[np.float32]:
+def judge(batch: StatementBatch, *, is_read: bool = False) -> NDArray[np.float32]:
     """Return the evidence that a column's memory supersedes a row's, −inf where it cannot; float32, shape (n, n).
 
     Args:
         is_read: whether `read` follows.
     """
-    count = len(said.times)
-    cosines = said.vectors @ said.vectors.T
+    count = len(batch.times)
+    cosines = batch.vectors @ batch.vectors.T
     np.fill_diagonal(cosines, -1.0)
     ranks = np.empty_like(cosines)
     order = np.argsort(-cosines, axis=1, kind="stable")
     np.put_along_axis(ranks, order, np.log1p(np.arange(count, dtype=np.float32))[np.newaxis], axis=1)
-    is_turn = np.array([bool(name) for name in said.sessions])
-    same = shares(said.terms, count)
+    is_turn = np.array([bool(name) for name in batch.sessions])
+    same = shares(batch.terms, count)
     shared = np.where(is_turn & is_turn[:, np.newaxis], np.float32(0), same)
     values = scaled(cosines) + SHARED * shared - RANK * (ranks + ranks.T)
-    values += np.float32(CHANGE) * np.minimum(said.changes, MAX_CHANGES)
-    one_topic = _is_one_topic(said)
-    talk = np.minimum(said.talk, MAX_TALK)
+    values += np.float32(CHANGE) * np.minimum(batch.changes, MAX_CHANGES)
+    one_topic = _is_one_topic(batch)
+    talk = np.minimum(batch.talk, MAX_TALK)
     values += np.float32(TOPIC) * one_topic - np.float32(TALK) * (talk + talk[:, np.newaxis])
-    values -= np.float32(LENGTH) * np.log(np.maximum(said.lengths / PLAIN_LENGTH, 1))[:, np.newaxis].astype(np.float32)
-    sessions = np.array([hash(name) if name else index for index, name in enumerate(said.sessions)])
+    values -= np.float32(LENGTH) * np.log(np.maximum(batch.lengths / PLAIN_LENGTH, 1))[:, np.newaxis].astype(np.float32)
+    sessions = np.array([hash(name) if name else index for index, name in enumerate(batch.sessions)])
     of_few = -1.0 if is_read else MIN_SIMILARITY_UNREAD
     least = MIN_SIMILARITY if count > FEW else of_few
-    gaps = said.times - said.times[:, np.newaxis]
-    stored = said.stored - said.stored[:, np.newaxis]
+    gaps = batch.times - batch.times[:, np.newaxis]
+    stored = batch.stored - batch.stored[:, np.newaxis]
     gaps = np.where(np.isnan(gaps), np.where(stored >= MIN_GAP_S, stored, 0), gaps)
     is_later = (
         (gaps > 0) & (sessions != sessions[:, np.newaxis]) & (np.minimum(same, same.T) < _ALL)
     )  # something differs
-    is_later &= np.minimum(said.lengths, said.lengths[:, np.newaxis]) > 1  # "hi" states nothing
-    is_later &= ~_is_apart(said) & (~said.is_refusal | said.is_offer[:, np.newaxis])
+    is_later &= np.minimum(batch.lengths, batch.lengths[:, np.newaxis]) > 1  # "hi" states nothing
+    is_later &= ~_is_apart(batch) & (~batch.is_refusal | batch.is_offer[:, np.newaxis])
     if not is_read:
-        is_later &= ~said.is_open
+        is_later &= ~batch.is_open
     is_near = cosines >= np.where(one_topic, min(least, MIN_SIMILARITY_OF_TOPIC), least)
     return np.where(is_later & is_near, values, -np.inf).astype(np.float32)
 
 
 def read(
-    said: Statements, values: NDArray[np.float32], texts: Sequence[NDArray[np.uint16]], log_odds: LogOdds | None
-) -> Reading:
+    batch: StatementBatch, values: NDArray[np.float32], texts: Sequence[NDArray[np.uint16]], log_odds: LogOdds | None
+) -> ReadingResult:
     """Return the values of `judge` after a reading.
 
     For each memory, the `MAX_READ` likeliest of those that it may supersede are read; others that could reach
@@ -334,11 +334,11 @@ def read(
         log_odds: None reads nothing and takes `UNREAD` from all values.
     """
     is_news, is_doubted = np.zeros((2, *values.shape), dtype=np.bool_)
-    is_doubted |= said.is_open
+    is_doubted |= batch.is_open
     if log_odds is None:
-        return Reading(values - np.float32(UNREAD), is_news, is_doubted)
-    is_terse = said.lengths <= TERSE
-    is_few = (len(values) <= FEW) & ~(_is_one_topic(said) & is_terse & is_terse[:, np.newaxis])
+        return ReadingResult(values - np.float32(UNREAD), is_news, is_doubted)
+    is_terse = batch.lengths <= TERSE
+    is_few = (len(values) <= FEW) & ~(_is_one_topic(batch) & is_terse & is_terse[:, np.newaxis])
     base, share, weight = (
         np.where(is_few, few, many).astype(np.float32) for few, many in zip(OF_FEW, (0, 1, READING), strict=True)
     )
@@ -357,12 +357,12 @@ def read(
     after = np.where(is_candidate, np.float32(-np.inf), values)
     after[at] = np.where(is_asked, np.minimum(found, SETTLING - 0.01), found)
     is_news[at] = odds > 0
-    return Reading(after, is_news, is_doubted)
+    return ReadingResult(after, is_news, is_doubted)
 
 
-def _is_one_topic(said: Statements) -> NDArray[np.bool_]:
+def _is_one_topic(batch: StatementBatch) -> NDArray[np.bool_]:
     """Return whether a column has a word of change and one of the same topic as a row, bool, shape (n, n)."""
-    return np.asarray((said.topics & said.topics[:, np.newaxis] != 0) & (said.changes > 0))
+    return np.asarray((batch.topics & batch.topics[:, np.newaxis] != 0) & (batch.changes > 0))
 
 
 def confidence(value: float) -> float:
@@ -396,21 +396,21 @@ def shares(terms: NDArray[np.int64], count: int) -> NDArray[np.float32]:
     return np.asarray(found, dtype=np.float32)
 
 
-def _is_apart(said: Statements) -> NDArray[np.bool_]:
+def _is_apart(batch: StatementBatch) -> NDArray[np.bool_]:
     """Return which pairs are about different people's things, or entries of one log; bool, shape (n, n)."""
-    apart = (said.titles != 0) & (said.titles == said.titles[:, np.newaxis])
+    apart = (batch.titles != 0) & (batch.titles == batch.titles[:, np.newaxis])
     # Texts of a form that more than `MAX_OF_FORM` of them have are the entries of a log.
-    _, places = ranked(said.terms & (1 << _TOKEN_BITS) - 1)
-    holds = np.zeros((len(said.times), places.max(initial=-1) + 1), dtype=np.float32)
-    holds[said.terms >> _TOKEN_BITS, places] = 1.0
+    _, places = ranked(batch.terms & (1 << _TOKEN_BITS) - 1)
+    holds = np.zeros((len(batch.times), places.max(initial=-1) + 1), dtype=np.float32)
+    holds[batch.terms >> _TOKEN_BITS, places] = 1.0
     sizes = holds.sum(axis=1)
     alike = holds @ holds.T >= np.float32(FORM) * np.maximum(sizes, sizes[:, np.newaxis])
     is_common = alike.sum(axis=1) > MAX_OF_FORM
     apart |= alike & is_common & is_common[:, np.newaxis]
-    rows = np.flatnonzero(said.owners)
-    owners = said.owners[rows]
+    rows = np.flatnonzero(batch.owners)
+    owners = batch.owners[rows]
     # `My manager's office` and `my office` are two; what names the other's owner may be about the same.
-    named = within(rows[:, np.newaxis] << _TOKEN_BITS | owners, said.terms)
+    named = within(rows[:, np.newaxis] << _TOKEN_BITS | owners, batch.terms)
     apart[np.ix_(rows, rows)] |= (owners != owners[:, np.newaxis]) & ~(named | named.T)
     return np.asarray(apart)
 
@@ -440,15 +440,15 @@ class Overtaken(NamedTuple):
 def disputes_of(store: Store, namespace: str) -> dict[str, dict[str, set[str]]]:
     """Return the ids of disputed facts by dispute and by the memories that speak of them."""
     graph = store.graph(namespace)
-    facts = {each.id: each.dispute for each in graph.disputed()}
-    said = [mention for some in graph.mentions("relation", [*facts]).values() for mention in some]
-    episodes = graph.episodes([*{each.episode for each in said}])
-    found: dict[str, dict[str, set[str]]] = {}
-    for each in said:
-        memory = episodes[each.episode].memory if each.episode in episodes else ""
+    facts = {fact.id: fact.dispute for fact in graph.disputed()}
+    mentions = [mention for group in graph.mentions("relation", [*facts]).values() for mention in group]
+    episodes = graph.episodes([*{fact.episode for fact in mentions}])
+    memories_of: dict[str, dict[str, set[str]]] = {}
+    for fact in mentions:
+        memory = episodes[fact.episode].memory if fact.episode in episodes else ""
         if memory:
-            found.setdefault(facts[each.subject], {}).setdefault(memory, set()).add(each.subject)
-    return found
+            memories_of.setdefault(facts[fact.subject], {}).setdefault(memory, set()).add(fact.subject)
+    return memories_of
 
 
 def overtaken(store: Store, namespace: str) -> list[Overtaken]:
@@ -461,14 +461,14 @@ def overtaken(store: Store, namespace: str) -> list[Overtaken]:
         ids = tuple({id_ for link in links for id_ in (link.source, link.target)})
         chosen = Selection(ids=ids, statuses=("active", "promoted"), sessions=("",))
         live = {each.owner.id: each for each in store.memories(namespace, chosen)} if ids else {}
-        known = store.statements(namespace, [each.number for each in live.values()])
+        stored = store.statements(namespace, [each.number for each in live.values()])
         disputes = disputes_of(store, namespace)
     found: dict[str, Overtaken] = {}
     for link in sorted(links, key=lambda link: (-link.strength, link.target, link.source)):
         older, newer = live.get(link.target), live.get(link.source)
         if older is None or newer is None or link.target in found:
             continue
-        if not known[older.number].overtaken_by and not is_near_duplicate(older.record.content, newer.record.content):
+        if not stored[older.number].overtaken_by and not is_near_duplicate(older.record.content, newer.record.content):
             between = frozenset(id_ for id_, said in disputes.items() if {link.source, link.target} <= said.keys())
             found[link.target] = Overtaken(older, newer, link.type == SUPERSEDES, between)
     return list(found.values())
@@ -591,7 +591,7 @@ class SupersessionRule:
             if (text := without_placeholders(memory.record.content)) != memory.record.content:
                 texts[row] = self._tokens.tokenize(text)
 
-        def judged_by(log_odds: LogOdds | None) -> Reading:
+        def judged_by(log_odds: LogOdds | None) -> ReadingResult:
             with ONE_BLAS_THREAD:
                 values = np.where(is_judged, judge(said, is_read=log_odds is not None), np.float32(-np.inf))
             return read(said, values, texts, log_odds)

@@ -114,7 +114,7 @@ def _fields_of_message(message: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
+def input_fields(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
     """Return the fields of a stored memory in the form that `validate_memory` accepts."""
     fields = {name: getattr(owner if hasattr(owner, name) else record, name) for name in ("content", "at", *_CHECKS)}
     return {**fields, "metadata": json.loads(record.metadata)}
@@ -139,8 +139,8 @@ def without_secrets(new: NewMemory) -> NewMemory:
     )
     if not kinds:
         return cleaned
-    named = ", ".join(dict.fromkeys(kinds))
-    return replace(cleaned, notices=(*new.notices, f"what looks like a secret was replaced: {named}"))
+    kind_names = ", ".join(dict.fromkeys(kinds))
+    return replace(cleaned, notices=(*new.notices, f"what looks like a secret was replaced: {kind_names}"))
 
 
 def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False) -> None:
@@ -182,16 +182,16 @@ def _refuse_unstorable(name: str, text: str) -> None:
         )
 
 
-def invalid(name: str, given: object, remedy: str) -> UsageError:
+def invalid(name: str, value: object, remedy: str) -> UsageError:
     """Return an error with a parameter's value and what it must be."""
-    return UsageError(f"{name} is {given!r:.80}", remedy=remedy, parameters=(name,))
+    return UsageError(f"{name} is {value!r:.80}", remedy=remedy, parameters=(name,))
 
 
-def labels(name: str, given: object) -> tuple[str, ...]:
+def labels(name: str, values: object) -> tuple[str, ...]:
     """Return tags, entities or ids without repetitions, in order; those of a set are sorted."""
-    if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
-        raise invalid(name, given, "give a list of texts")
-    cleaned = [" ".join(value.split()) if isinstance(value, str) else value for value in given]
+    if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
+        raise invalid(name, values, "give a list of texts")
+    cleaned = [" ".join(value.split()) if isinstance(value, str) else value for value in values]
     for value in cleaned:
         if not isinstance(value, str) or not value or len(value) > MAX_LABEL_CHARACTERS:
             raise UsageError(
@@ -204,91 +204,91 @@ def labels(name: str, given: object) -> tuple[str, ...]:
         raise UsageError(
             f"there are {len(cleaned)} {name}, the limit is {MAX_LABELS}", remedy="give fewer", parameters=(name,)
         )
-    return tuple(dict.fromkeys(sorted(cleaned) if isinstance(given, set | frozenset) else cleaned))
+    return tuple(dict.fromkeys(sorted(cleaned) if isinstance(values, set | frozenset) else cleaned))
 
 
-def text(name: str, given: object) -> str:
+def text(name: str, value: object) -> str:
     """Return a text of any length, which may be empty."""
-    if not isinstance(given, str):
-        raise invalid(name, given, "give a text")
-    return given
+    if not isinstance(value, str):
+        raise invalid(name, value, "give a text")
+    return value
 
 
-def short_text(name: str, given: object) -> str:
+def short_text(name: str, value: object) -> str:
     """Return a text of at most 1,000 characters."""
-    if not isinstance(given, str) or len(given) > MAX_TEXT_CHARACTERS:
-        raise invalid(name, given, f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
-    return given
+    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARACTERS:
+        raise invalid(name, value, f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
+    return value
 
 
-def label(name: str, given: object) -> str:
+def label(name: str, value: object) -> str:
     """Return a text of at most 1,000 characters that a filter can match.
 
     Raises:
         UsageError: it is not a text, is longer, or holds characters that no store can keep.
     """
-    text = short_text(name, given)
+    text = short_text(name, value)
     _refuse_unstorable(name, text)
     return text
 
 
-def texts(name: str, given: object) -> tuple[str, ...]:
+def texts(name: str, values: object) -> tuple[str, ...]:
     """Return texts of at most 1,000 characters, which may be empty."""
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence | set | frozenset):
-        raise invalid(name, given, "give a list of texts")
-    return tuple(short_text(name, value) for value in given)
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | set | frozenset):
+        raise invalid(name, values, "give a list of texts")
+    return tuple(short_text(name, value) for value in values)
 
 
-def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
+def series(name: str, value: Iterable[Any]) -> Iterable[Any]:
     """Return an iterable that is not a text."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise invalid(name, given, "give a list")
-    return given
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise invalid(name, value, "give a list")
+    return value
 
 
-def int_in(name: str, given: object, least: int, most: int) -> int:
+def int_in(name: str, value: object, minimum: int, maximum: int) -> int:
     """Return a whole number within a range, both ends included."""
-    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-        raise invalid(name, given, f"give a whole number from {least:,} to {most:,}")
-    return given
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        raise invalid(name, value, f"give a whole number from {minimum:,} to {maximum:,}")
+    return value
 
 
-def boolean(name: str, given: object) -> bool:
+def boolean(name: str, value: object) -> bool:
     """Return True or False; a text such as "false" is refused."""
-    if not isinstance(given, bool):
-        raise invalid(name, given, "give true or false")
-    return given
+    if not isinstance(value, bool):
+        raise invalid(name, value, "give true or false")
+    return value
 
 
-def path_value(name: str, given: object) -> Path:
+def path_value(name: str, value: object) -> Path:
     """Return the path of a file or directory, which need not exist."""
-    if isinstance(given, str | Path) and str(given).strip() and "\0" not in str(given):
+    if isinstance(value, str | Path) and str(value).strip() and "\0" not in str(value):
         with suppress(UnicodeEncodeError):
-            os.fsencode(given)
-            return Path(given)
-    raise invalid(name, given, "name a file or a directory")
+            os.fsencode(value)
+            return Path(value)
+    raise invalid(name, value, "name a file or a directory")
 
 
-def one_of(name: str, given: object, choices: Sequence[str]) -> str:
+def one_of(name: str, value: object, choices: Sequence[str]) -> str:
     """Return a value that is one of the choices."""
-    if not isinstance(given, str) or given not in choices:
-        raise invalid(name, given, f"give one of {', '.join(choices)}")
-    return given
+    if not isinstance(value, str) or value not in choices:
+        raise invalid(name, value, f"give one of {', '.join(choices)}")
+    return value
 
 
-def fraction(name: str, given: object) -> float:
+def fraction(name: str, value: object) -> float:
     """Return a number from 0 to 1."""
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 <= given <= 1.0:
-        raise invalid(name, given, "give a number from 0 to 1")
-    return float(given)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise invalid(name, value, "give a number from 0 to 1")
+    return float(value)
 
 
-def json_object(name: str, given: object) -> str:
+def json_object(name: str, value: object) -> str:
     """Return a mapping as JSON with sorted keys."""
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise invalid(name, given, "give a mapping with texts as keys")
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise invalid(name, value, "give a mapping with texts as keys")
     try:
-        text = json.dumps(dict(given), sort_keys=True, allow_nan=False)
+        text = json.dumps(dict(value), sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"{name} cannot be kept: {error}", remedy="give what JSON can hold", parameters=(name,)
@@ -300,16 +300,16 @@ def json_object(name: str, given: object) -> str:
     return text
 
 
-def moment(name: str, given: Moment | None, now: float | None) -> float | None:
+def moment(name: str, value: Moment | None, now: float | None) -> float | None:
     """Return the start of a time in seconds since the epoch, None for None; words such as "yesterday" need `now`."""
-    if given is None or now is None:
-        return None if given is None else seconds(name, given)
-    return moment_in_words(name, given, now, is_start=True)
+    if value is None or now is None:
+        return None if value is None else seconds(name, value)
+    return moment_in_words(name, value, now, is_start=True)
 
 
-def link_type(given: str) -> str:
+def link_type(value: str) -> str:
     """Return the type of a link as stored, secrets replaced."""
-    return redact(" ".join(short_text("type", given).split())).text
+    return redact(" ".join(short_text("type", value).split())).text
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {

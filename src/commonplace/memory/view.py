@@ -79,7 +79,7 @@ def _clean(text: str) -> str:
     return text if len(text) < _MIN_LENGTH else redact(text).text
 
 
-def seen(
+def memory_view(
     stored: StoredMemory,
     namespace: str,
     now: float,

@@ -15,8 +15,8 @@ from commonplace.errors import ProviderError
 from commonplace.settings.schema import ModelSettings
 
 if TYPE_CHECKING:
-    from commonplace.models.http import Answer
-    from commonplace.models.providers import Address
+    from commonplace.models.http import HttpAnswer
+    from commonplace.models.providers import Endpoint
 _log = logging.getLogger(__name__)
 
 _TRANSIENT: Final = frozenset({408, 425, 429})
@@ -70,7 +70,7 @@ class Budget:
             self.tokens += tokens
 
 
-def wait_before(attempt: int, share: float) -> float:
+def backoff(attempt: int, share: float) -> float:
     """Return how many seconds to wait before the n-th retry, from 1; `share` is random, 0–1.
 
     Exponential backoff with equal jitter: half of the step is fixed and half random, so that clients do not retry
@@ -80,7 +80,7 @@ def wait_before(attempt: int, share: float) -> float:
     return step / 2 + step / 2 * share
 
 
-def asked_wait(header: str, now: float) -> float:
+def retry_after(header: str, now: float) -> float:
     """Return the seconds that a Retry-After header asks for, as a number or a date; 0 if it is neither."""
     text = header.strip()
     try:
@@ -97,7 +97,7 @@ def asked_wait(header: str, now: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Timing:
     """Sources of time and randomness, which tests replace."""
 
     clock: Callable[[], float] = time.monotonic
@@ -116,7 +116,7 @@ class Access:
     """
 
     provider: str
-    address: Address
+    address: Endpoint
     key: str = ""
     variable: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -126,9 +126,9 @@ class Access:
 
 
 class _TransientError(ProviderError):
-    """A transient error: retry after at least `asked_s` seconds."""
+    """A transient error: retry after at least `min_wait_s` seconds."""
 
-    asked_s = 0.0
+    min_wait_s = 0.0
 
 
 class JsonClient:
@@ -139,7 +139,7 @@ class JsonClient:
         access: Access,
         settings: ModelSettings | None = None,
         budget: Budget | None = None,
-        waiting: Waiting | None = None,
+        timing: Timing | None = None,
         max_bytes: int = 16 * MIB,
     ) -> None:
         """Create a client of one server.
@@ -151,14 +151,14 @@ class JsonClient:
         self.access = access
         self.settings = limits = settings or ModelSettings()
         self.budget = budget or Budget(limits.max_calls, limits.max_tokens)
-        self._waiting = waiting or Waiting()
+        self._timing = timing or Timing()
         self._max_bytes = max_bytes
         self._slots = threading.BoundedSemaphore(limits.concurrency)
 
     def deadline(self, total_s: float | None = None) -> float:
         """Return when a call that starts now must end, by this client's clock; the settings may shorten `total_s`."""
         limit_s = self.settings.total_timeout_s
-        return self._waiting.clock() + (limit_s if total_s is None else min(limit_s, total_s))
+        return self._timing.clock() + (limit_s if total_s is None else min(limit_s, total_s))
 
     def scrubbed(self, value: Any) -> Any:
         """Return a JSON value with the key removed from its texts: a server may echo the request."""
@@ -189,27 +189,27 @@ class JsonClient:
             try:
                 return self._attempt(path, body, deadline)
             except _TransientError as error:
-                wait = max(error.asked_s, wait_before(attempt, self._waiting.random()))
-                is_over = attempt > self.settings.retries or self._waiting.clock() + wait >= deadline
-                if is_over or error.asked_s > MAX_ASKED_WAIT_S:
+                wait = max(error.min_wait_s, backoff(attempt, self._timing.random()))
+                is_over = attempt > self.settings.retries or self._timing.clock() + wait >= deadline
+                if is_over or error.min_wait_s > MAX_ASKED_WAIT_S:
                     raise
                 _log.info("%s: trying again in %.1f s", error, wait)
-            self._waiting.sleep(wait)
+            self._timing.sleep(wait)
 
     def _attempt(self, path: str, body: bytes, deadline: float) -> dict[str, Any]:
         from ssl import SSLCertVerificationError
 
-        from commonplace.models.http import FAULTS, Patience, send
+        from commonplace.models.http import FAULTS, Timeouts, send
 
-        clock, concurrency = self._waiting.clock, self.settings.concurrency
+        clock, concurrency = self._timing.clock, self.settings.concurrency
         # One slot per attempt: a call that waits for its retry blocks no other.
         if not self._slots.acquire(timeout=max(0.0, deadline - clock())):
             raise self._error(f"was asked by {concurrency} others for too long", remedy="try again")
         try:
             self.budget.take_call()
             headers = {"User-Agent": "commonplace", "Content-Type": "application/json", **self.access.headers}
-            patience = Patience(self.settings.timeout_s, deadline, clock)
-            return self._read(send(self.access.address, path, headers, body, patience, self._max_bytes))
+            timeouts = Timeouts(self.settings.timeout_s, deadline, clock)
+            return self._read(send(self.access.address, path, headers, body, timeouts, self._max_bytes))
         except SSLCertVerificationError as fault:
             message = f"has a certificate that is not trusted ({fault.verify_message})"
             raise self._error(message, remedy="name your certificates in SSL_CERT_FILE") from fault
@@ -222,7 +222,7 @@ class JsonClient:
         finally:
             self._slots.release()
 
-    def _read(self, answer: Answer) -> dict[str, Any]:
+    def _read(self, answer: HttpAnswer) -> dict[str, Any]:
         status = answer.status
         try:
             document = json.loads(answer.body)
@@ -240,7 +240,7 @@ class JsonClient:
                 passes=(status in _TRANSIENT or status >= 500) and not is_permanent,
             )
             if isinstance(error, _TransientError):
-                error.asked_s = asked_wait(answer.headers.get("retry-after", ""), self._waiting.now())
+                error.min_wait_s = retry_after(answer.headers.get("retry-after", ""), self._timing.now())
             raise error
         if not isinstance(document, dict):
             raise self._error("answered with no JSON object", status=200, remedy="check the address")
@@ -248,7 +248,7 @@ class JsonClient:
             raise self._error(f"answered with an error: {message}", status=200, remedy="check the request")
         return document
 
-    def _help(self, answer: Answer) -> str:
+    def _help(self, answer: HttpAnswer) -> str:
         status, variable = answer.status, self.access.variable
         if status in (401, 403):
             return f"check the key in {variable}" if variable else "check the address"
@@ -261,16 +261,16 @@ class JsonClient:
             return f"try again in {wait} s" if wait.isdigit() else "try again later, or check the account's limits"
         return "try again later" if status >= 500 else "check the request"
 
-    def _error(self, what: str, *, remedy: str, status: int | None = None, passes: bool = False) -> ProviderError:
+    def _error(self, problem: str, *, remedy: str, status: int | None = None, passes: bool = False) -> ProviderError:
         kind = _TransientError if passes else ProviderError
-        return kind(f"{self.access.provider} at {self.access.address} {what}", status=status, remedy=remedy)
+        return kind(f"{self.access.provider} at {self.access.address} {problem}", status=status, remedy=remedy)
 
 
-def batches_of(sizes: Sequence[int], most: int, most_size: int) -> list[tuple[int, int]]:
+def batches_of(sizes: Sequence[int], max_items: int, max_size: int) -> list[tuple[int, int]]:
     """Return the (start, end) of each request's texts, within the limits on their number and total size."""
     batches, start, total = [], 0, 0
     for index, size in enumerate(sizes):
-        if index > start and (index - start >= most or total + size > most_size):
+        if index > start and (index - start >= max_items or total + size > max_size):
             batches.append((start, index))
             start, total = index, 0
         total += size

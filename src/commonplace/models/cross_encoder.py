@@ -26,7 +26,7 @@ SCHEMA: Final = "commonplace-cross-encoder/1"
 MANIFEST, WEIGHTS = "cross_encoder.json", "cross_encoder.bin"
 MAX_TOKENS: Final = 30
 """Maximum tokens read of either text: more take longer, and a memory's subject is in the first."""
-TOGETHER: Final = 2
+THREADS: Final = 2
 """Maximum pairs read at the same time."""
 CACHE: Final = Bounds(max_entries=2_000, max_bytes=1 << 20, ttl_s=60 * 60)
 """Bounds of the cache of scores: a changed memory has its neighbours judged again, with the same words."""
@@ -72,12 +72,12 @@ class CrossEncoder:
         Args:
             pairs: token ids. One pair takes 10 to 20 milliseconds; two in parallel take a quarter longer.
         """
-        if len(pairs) < TOGETHER:
+        if len(pairs) < THREADS:
             return np.array([self._read(pair) for pair in pairs], np.float32).reshape(-1, 2)
         try:
             from concurrent.futures import ThreadPoolExecutor  # many processes never need it
 
-            with ThreadPoolExecutor(TOGETHER) as pool:
+            with ThreadPoolExecutor(THREADS) as pool:
                 return np.array(list(pool.map(self._read, pairs)), np.float32)
         except RuntimeError:  # the interpreter is exiting and starts no threads
             return np.array([self._read(pair) for pair in pairs], np.float32)

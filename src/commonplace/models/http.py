@@ -22,7 +22,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError, UsageError
-from commonplace.models.providers import Address, address_of
+from commonplace.models.providers import Endpoint, address_of
 
 FAULTS: Final = (OSError, HTTPException)
 """Exceptions that `send` raises if no complete answer arrives; TimeoutError, an OSError, if it is not in time."""
@@ -33,7 +33,7 @@ _REFUSED: Final = re.compile(r"Tunnel connection failed: (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """Time limits in seconds: `read_s` for a connection or the next byte, `deadline` on the clock for everything."""
 
     read_s: float
@@ -41,12 +41,12 @@ class Patience:
     clock: Callable[[], float] = time.monotonic
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         return max(0.0, self.deadline - self.clock())
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An HTTP answer: its status, headers by lower-case name, and the whole body."""
 
     status: int
@@ -55,25 +55,25 @@ class Answer:
 
 
 def send(
-    address: Address,
+    address: Endpoint,
     path: str,
     headers: Mapping[str, str],
     body: bytes | None,
-    patience: Patience,
+    timeouts: Timeouts,
     max_bytes: int,
     method: str = "POST",
-) -> Answer:
+) -> HttpAnswer:
     """Send a request and return the answer, whatever its status; redirects are not followed.
 
     Raises:
         OSError, HTTPException: no connection, or no whole answer.
         ProviderError: the answer is larger than `max_bytes`, or the proxy is invalid or refuses.
     """
-    left = patience.left_s
+    left = timeouts.remaining_s
     if not left:
         raise TimeoutError("the deadline has passed")
-    outcome: SimpleQueue[Answer | Exception] = SimpleQueue()
-    connection, target, login = _connection(address, min(patience.read_s, left))
+    outcome: SimpleQueue[HttpAnswer | Exception] = SimpleQueue()
+    connection, target, login = _connection(address, min(timeouts.read_s, left))
     opened: list[socket.socket] = []  # the connection drops its socket after the headers
 
     def exchange() -> None:
@@ -83,7 +83,7 @@ def send(
             connection.request(method, f"{target}{path}" or "/", body, {**headers, **login, "Connection": "close"})
             with connection.getresponse() as response:
                 by_name = {name.lower(): value for name, value in response.getheaders()}
-                outcome.put(Answer(response.status, by_name, _body(response, patience, max_bytes)))
+                outcome.put(HttpAnswer(response.status, by_name, _body(response, timeouts, max_bytes)))
         except Exception as error:  # re-raised in the waiting thread
             outcome.put(error)
         finally:
@@ -111,7 +111,7 @@ def send(
     return result
 
 
-def _connection(address: Address, timeout_s: float) -> tuple[HTTPConnection, str, dict[str, str]]:
+def _connection(address: Endpoint, timeout_s: float) -> tuple[HTTPConnection, str, dict[str, str]]:
     """Return a connection, through the environment's proxy if any, with a target prefix and proxy headers.
 
     The prefix begins the target of every request; the headers are for the proxy alone.
@@ -129,7 +129,7 @@ def _connection(address: Address, timeout_s: float) -> tuple[HTTPConnection, str
     return connection, address.path, {}
 
 
-def _proxy(address: Address) -> tuple[Address, dict[str, str]] | None:
+def _proxy(address: Endpoint) -> tuple[Endpoint, dict[str, str]] | None:
     """Return the proxy of an address and its login header, or None.
 
     The local machine, where Ollama runs, never has a proxy.
@@ -158,11 +158,11 @@ def _trusted() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _body(response: HTTPResponse, patience: Patience, max_bytes: int) -> bytes:
+def _body(response: HTTPResponse, timeouts: Timeouts, max_bytes: int) -> bytes:
     expected, body = response.length or 0, bytearray()
     while len(body) <= max_bytes >= expected and (part := response.read1(_READ_BYTES)):
         body += part
-        if not patience.left_s:
+        if not timeouts.remaining_s:
             raise TimeoutError("the deadline has passed")
     if max(expected, len(body)) > max_bytes:
         raise ProviderError(

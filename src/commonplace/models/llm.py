@@ -18,9 +18,9 @@ from typing import Any, Final
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError, UsageError
 from commonplace.formats.json_values import DECODER
-from commonplace.models.client import Budget, JsonClient, Waiting
+from commonplace.models.client import Budget, JsonClient, Timing
 from commonplace.models.contract import Generated, Generator, Message
-from commonplace.models.providers import Named, access, named
+from commonplace.models.providers import ModelName, access, parse_model_name
 from commonplace.settings.schema import ModelSettings
 
 _log = logging.getLogger(__name__)
@@ -37,17 +37,17 @@ _TOO_LONG: Final = re.compile(r"context.?(?:length|window|size)|too (?:long|larg
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ParsedReply:
     """The parsed answer of a model.
 
     Attributes:
-        spent: tokens sent and received, 0 if the server does not report them.
+        token_counts: tokens sent and received, 0 if the server does not report them.
         reason: why the answer ended.
         refusal: why the model refused, "" if it did not.
     """
 
     text: str
-    spent: tuple[int, int]
+    token_counts: tuple[int, int]
     reason: object
     is_cut: bool
     refusal: str = ""
@@ -69,14 +69,14 @@ class OpenAI:
             document["response_format"] = {"type": "json_schema", "json_schema": json_schema}
         return document
 
-    def read(self, document: Mapping[str, Any]) -> Read:
+    def read(self, document: Mapping[str, Any]) -> ParsedReply:
         choices = document.get("choices")
         choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
         message, usage = _mapping(choice.get("message")), _mapping(document.get("usage"))
         refusal, reason = message.get("refusal"), choice.get("finish_reason")
         spent = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
         refused = refusal if isinstance(refusal, str) else ""
-        return Read(_text(message.get("content")), spent, reason, reason == "length", refused)
+        return ParsedReply(_text(message.get("content")), spent, reason, reason == "length", refused)
 
 
 class Anthropic:
@@ -98,12 +98,12 @@ class Anthropic:
             document["output_config"] = {"format": {"type": "json_schema", "schema": dict(schema)}}
         return document
 
-    def read(self, document: Mapping[str, Any]) -> Read:
+    def read(self, document: Mapping[str, Any]) -> ParsedReply:
         usage, reason = _mapping(document.get("usage")), document.get("stop_reason")
         spent = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
         is_cut = reason in ("max_tokens", "model_context_window_exceeded")
         refused = "for its own reasons" if reason == "refusal" else ""
-        return Read(_text(document.get("content")), spent, reason, is_cut, refused)
+        return ParsedReply(_text(document.get("content")), spent, reason, is_cut, refused)
 
 
 def is_strict(schema: object) -> bool:
@@ -143,23 +143,23 @@ def open_generator(
     settings: ModelSettings | None = None,
     environ: Mapping[str, str] | None = None,
     budget: Budget | None = None,
-    waiting: Waiting | None = None,
+    timing: Timing | None = None,
 ) -> Generator:
     """Return the language model of a name. Nothing is sent before its first call.
 
     Args:
-        name: as `providers.named` reads it.
+        name: as `providers.parse_model_name` reads it.
         base_url, sends_key: as in `providers.access`.
         budget: shared by several models; None creates one from the settings.
-        environ, waiting: for tests; None is the process's environment and real time.
+        environ, timing: for tests; None is the process's environment and real time.
 
     Raises:
         UsageError: the name, the address or the key is malformed.
         ProviderError: the provider needs a key and none is set.
     """
-    parts = named(name)
+    parts = parse_model_name(name)
     server = access(parts.provider, base_url=base_url, sends_key=sends_key, settings=settings, environ=environ)
-    client = JsonClient(server, settings, budget, waiting)
+    client = JsonClient(server, settings, budget, timing)
     return RemoteGenerator(parts, client, Anthropic() if parts.provider == "anthropic" else OpenAI())
 
 
@@ -171,8 +171,8 @@ class _Learned:
     dropped: frozenset[str] = frozenset()
     is_renamed: bool = False
 
-    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        accepted = {name: value for name, value in given.items() if name not in self.dropped}
+    def options(self, requested: Mapping[str, Any]) -> dict[str, Any]:
+        accepted = {name: value for name, value in requested.items() if name not in self.dropped}
         if self.is_renamed and "max_tokens" in accepted:
             accepted["max_completion_tokens"] = accepted.pop("max_tokens")
         return {name: value for name, value in accepted.items() if name not in self.dropped}
@@ -181,7 +181,7 @@ class _Learned:
 class RemoteGenerator:
     """A model behind an API. Safe for threads; a request form that its server refused is not sent again."""
 
-    def __init__(self, name: Named, client: JsonClient, dialect: OpenAI | Anthropic) -> None:
+    def __init__(self, name: ModelName, client: JsonClient, dialect: OpenAI | Anthropic) -> None:
         self._model = name.model
         self.name = str(name)
         self._client = client
@@ -247,7 +247,7 @@ class RemoteGenerator:
     def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
         answer = self._dialect.read(reply)
         # Unusable answers cost tokens too.
-        self._client.budget.count_tokens(sum(answer.spent))
+        self._client.budget.count_tokens(sum(answer.token_counts))
         if answer.refusal:
             raise self._unusable(f"the model refused to answer: {answer.refusal[:200]}", "change what is asked")
         if must_be_whole and answer.is_cut:
@@ -256,7 +256,7 @@ class RemoteGenerator:
             reason = f", it stopped for {answer.reason!r}" if isinstance(answer.reason, str) else ""
             raise self._unusable(f"the model's answer is empty{reason}", "try again, or choose another model")
         model = reply.get("model")
-        return Generated(answer.text, model if isinstance(model, str) else "", *answer.spent)
+        return Generated(answer.text, model if isinstance(model, str) else "", *answer.token_counts)
 
     def _unusable(self, problem: str, remedy: str) -> ProviderError:
         return ProviderError(f"{self.name}: {problem}", status=200, remedy=remedy)
@@ -305,7 +305,7 @@ def json_of(text: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptedCall:
     """One call of a scripted model."""
 
     messages: tuple[Message, ...]
@@ -315,7 +315,7 @@ class Call:
 
 
 Reply = str | Exception
-Rule = Callable[[Call], Reply]
+Rule = Callable[[ScriptedCall], Reply]
 
 
 class ScriptedGenerator:
@@ -333,7 +333,7 @@ class ScriptedGenerator:
         self._rule = replies if callable(replies) else None
         self._replies = iter(() if callable(replies) else tuple(replies))
         self._lock = threading.Lock()
-        self.calls: list[Call] = []
+        self.calls: list[ScriptedCall] = []
 
     def generate(
         self,
@@ -344,7 +344,7 @@ class ScriptedGenerator:
         total_s: float | None = None,
     ) -> Generated:
         """Return the next reply; each word counts as one token."""
-        call = Call(tuple(messages), schema, dict(options or {}), total_s)
+        call = ScriptedCall(tuple(messages), schema, dict(options or {}), total_s)
         with self._lock:
             self.calls.append(call)
             reply = self._rule(call) if self._rule else next(self._replies, None)

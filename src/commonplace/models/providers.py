@@ -24,7 +24,7 @@ _PRIVATE_SUFFIXES: Final = (".local", ".localhost", ".internal", ".lan", ".home.
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class Endpoint:
     """Scheme, host, port and the path prefix of requests; `path` does not end in a slash."""
 
     scheme: str
@@ -56,7 +56,7 @@ class Address:
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
-def address_of(text: str, what: str = "the address") -> Address:
+def address_of(text: str, name: str = "the address") -> Endpoint:
     """Parse an http or https address.
 
     Raises:
@@ -69,21 +69,21 @@ def address_of(text: str, what: str = "the address") -> Address:
         parts, host = urlsplit(""), None
     if parts.scheme not in _PORTS or not host:
         shown = "malformed" if "@" in parts.netloc else repr(text)
-        raise UsageError(f"{what} is {shown}", remedy="give it as https://host/path")
+        raise UsageError(f"{name} is {shown}", remedy="give it as https://host/path")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise UsageError(
-            f"{what}, of {host}, holds a user name, a query or a fragment",
+            f"{name}, of {host}, holds a user name, a query or a fragment",
             remedy="give it as https://host/path; keys come from the environment",
         )
     try:
         port = parts.port or _PORTS[parts.scheme]
         host = host.encode("idna").decode()  # refuses empty or too long labels
     except ValueError as error:
-        raise UsageError(f"{what} is {text!r}: {error}", remedy="give it as https://host:port/path") from None
-    return Address(parts.scheme, host, port, quote(parts.path.rstrip("/"), safe=_SAFE))
+        raise UsageError(f"{name} is {text!r}: {error}", remedy="give it as https://host:port/path") from None
+    return Endpoint(parts.scheme, host, port, quote(parts.path.rstrip("/"), safe=_SAFE))
 
 
-def ollama_address(text: str) -> Address:
+def ollama_address(text: str) -> Endpoint:
     """Parse OLLAMA_HOST: an address, a host, a port, or the address a server listens on."""
     written = text.strip().strip("\"'")
     if "://" not in written:
@@ -111,7 +111,7 @@ KEYS: Final = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ModelName:
     """A model's name, split into provider and model."""
 
     provider: str
@@ -121,7 +121,7 @@ class Named:
         return f"{self.provider}:{self.model}"
 
 
-def named(text: str) -> Named:
+def parse_model_name(text: str) -> ModelName:
     """Parse a model's name: `provider:model` or `provider/model`; without a provider it is OpenAI's.
 
     The part before the first colon or slash is a provider only if it is in `PROVIDERS`: models of OpenAI and compatible
@@ -138,8 +138,8 @@ def named(text: str) -> Named:
         if provider in PROVIDERS and provider != name:
             if not model:
                 raise UsageError(f"{text!r} names no model", remedy=f"name it as {provider}:<model>")
-            return Named(provider, model)
-    return Named(DEFAULT_PROVIDER, name)
+            return ModelName(provider, model)
+    return ModelName(DEFAULT_PROVIDER, name)
 
 
 def access(

@@ -18,7 +18,7 @@ from commonplace.settings.schema import ModelSettings
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 
 if TYPE_CHECKING:
-    from commonplace.models.providers import Named
+    from commonplace.models.providers import ModelName
 
 
 def _hashing() -> Embedder:
@@ -99,13 +99,13 @@ def open_embedder(
     return RemoteEmbedder(remote, lambda: client, 0, cache, limits.batch_size)
 
 
-def _remote(name: str) -> Named | None:
-    from commonplace.models.providers import named
+def _remote(name: str) -> ModelName | None:
+    from commonplace.models.providers import parse_model_name
 
     # A bare name is a misspelt local one, except OpenAI's, which all begin alike.
     if not name.startswith((*(f"{provider}{mark}" for provider in REMOTE for mark in ":/"), "text-embedding-")):
         return None
-    return named(name)
+    return parse_model_name(name)
 
 
 class MixedEmbedder:

@@ -19,7 +19,7 @@ from commonplace.errors import ProviderError
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.client import JsonClient, batches_of
 from commonplace.models.contract import TokenizedText
-from commonplace.models.providers import Named
+from commonplace.models.providers import ModelName
 from commonplace.ranking.arrays import units
 from commonplace.types import Embedding
 
@@ -36,7 +36,7 @@ BATCH_TOKENS: Final = 50_000
 """Maximum tokens of one request: OpenAI takes 2,048 texts and 300,000 tokens, other servers less; counts are rough."""
 MAX_TOKENS: Final = 6_000
 """Maximum tokens of a text; of a longer one the beginning is embedded. OpenAI's models read 8,191 of their tokens."""
-ALONE_S: Final = 15.0
+ONE_TEXT_S: Final = 15.0
 """Time limit, in seconds, for a single text such as a query: a user waits, and words alone can answer it."""
 MAX_BYTES: Final = 64 << 20
 CACHED_QUERIES: Final = Bounds(max_entries=5_000, max_bytes=64 << 20, ttl_s=30 * 60)
@@ -48,7 +48,7 @@ class RemoteEmbedder:
 
     def __init__(
         self,
-        name: Named,
+        name: ModelName,
         connect: Callable[[], JsonClient],
         dimensions: int = 0,
         cache: Bounds = CACHED_QUERIES,
@@ -109,7 +109,7 @@ class RemoteEmbedder:
     def _ask(self, texts: list[str]) -> list[list[float]]:
         client = self._server()
         document = {"model": self._name.model, "input": texts, "encoding_format": "float"}
-        answer = client.post("/embeddings", document, deadline=client.deadline(ALONE_S if len(texts) == 1 else None))
+        answer = client.post("/embeddings", document, deadline=client.deadline(ONE_TEXT_S if len(texts) == 1 else None))
         usage = answer.get("usage")
         spent = usage.get("prompt_tokens") if isinstance(usage, dict) else 0
         client.budget.count_tokens(spent if isinstance(spent, int) and spent > 0 else 0)

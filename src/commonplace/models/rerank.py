@@ -29,7 +29,7 @@ MAX_CHARACTERS: Final = 4_000
 BATCH_CHARACTERS: Final = 60_000
 """Maximum characters of all candidates in one call; the rest go into further calls."""
 MAX_BATCH: Final = 100
-TOGETHER: Final = 4
+PARALLEL: Final = 4
 """Maximum simultaneous calls of `SingleReranker`."""
 TOTAL_S: Final = 120.0
 """Default time limit, in seconds, for all calls of one re-ranking: a user waits for it."""
@@ -118,7 +118,7 @@ class SingleReranker(_ModelReranker):
                 failed.set()
                 raise
 
-        with ThreadPoolExecutor(min(TOGETHER, len(candidates))) as pool:
+        with ThreadPoolExecutor(min(PARALLEL, len(candidates))) as pool:
             return list(pool.map(score, candidates))
 
     def _score(self, query: str, text: str, deadline: float) -> float:

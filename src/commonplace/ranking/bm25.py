@@ -181,13 +181,13 @@ class Matches:
     Attributes:
         lengths: of the passages' fields; int64, shape (n, fields).
         rows, terms, fields: which passage holds which term in which field; int64, shape (m,).
-        asked: the terms.
+        words: the terms.
         counts: how often; float64, shape (m,).
     """
 
     lengths: NDArray[np.int64]
     rows: NDArray[np.int64]
-    asked: Sequence[str]
+    words: Sequence[str]
     terms: NDArray[np.int64]
     fields: NDArray[np.int64]
     counts: NDArray[np.float64]
@@ -196,21 +196,21 @@ class Matches:
     def statistics(self) -> Statistics:
         """The statistics of these passages alone."""
         size = len(NAMES)
-        sums = np.bincount(self.terms * size + self.fields, minlength=len(self.asked) * size).reshape(-1, size)
-        frequencies = dict(zip(self.asked, map(tuple, sums.tolist()), strict=True))
+        sums = np.bincount(self.terms * size + self.fields, minlength=len(self.words) * size).reshape(-1, size)
+        frequencies = dict(zip(self.words, map(tuple, sums.tolist()), strict=True))
         return Statistics(len(self.lengths), self.lengths.sum(axis=0), frequencies)
 
     def scores(
-        self, wanted: Mapping[str, int], statistics: Statistics, fields: Collection[str] = NAMES
+        self, query: Mapping[str, int], statistics: Statistics, fields: Collection[str] = NAMES
     ) -> NDArray[np.float32]:
         """Return the BM25 scores of the passages, float32, shape (n,), 0 if no term matches.
 
         Args:
-            wanted: how often each term is asked for, and counts.
+            query: how often each term is asked for, and counts.
             statistics: of all passages of the namespace.
             fields: those that count.
         """
-        term_weights = np.array([wanted.get(term, 0) and wanted[term] * statistics.rarity(term) for term in self.asked])
+        term_weights = np.array([query.get(term, 0) and query[term] * statistics.rarity(term) for term in self.words])
         weights = np.array([WEIGHTS[name] if name in fields else 0.0 for name in NAMES])
         relative = self.lengths[self.rows, self.fields] / statistics.mean_lengths[self.fields]
         saturated = self.counts * (K1 + 1.0) / (self.counts + K1 * (1.0 - B + B * relative))

@@ -35,7 +35,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TextView:
     """A text in ASCII, as it is and in lower case, and two outlines of it; all offsets are those of the original text.
 
     `words` has `w` for each letter, digit and `_.~-`; `digits` has `0` for each digit and `-` for each space and `-`;
@@ -55,7 +55,7 @@ _DIGITS: Final = bytes(
 )
 
 
-def view_of(text: str) -> View:
+def view_of(text: str) -> TextView:
     """Return the view of a text; non-ASCII characters become one `?` each: patterns stay cheap, offsets agree.
 
     An escaped line break or tab (`\n`, `\r`, `\t`) becomes a blank, so that its letter does not join the next word.
@@ -65,10 +65,10 @@ def view_of(text: str) -> View:
         for written in (r"\n", r"\r", r"\t"):
             plain = plain.replace(written, "\\ ")
     raw = plain.encode("ascii")
-    return View(plain, plain.lower(), raw.translate(_WORDS), raw.translate(_DIGITS))
+    return TextView(plain, plain.lower(), raw.translate(_WORDS), raw.translate(_DIGITS))
 
 
-def places(text: str, anchor: str) -> Iterator[int]:
+def find_all(text: str, anchor: str) -> Iterator[int]:
     """Yield the offsets of an anchor's non-overlapping occurrences."""
     offset = text.find(anchor)
     while offset >= 0:
@@ -147,7 +147,7 @@ def may_be_password(value: str) -> bool:
     return is_mixed and _entropy_bits(value) >= PASSWORD_BITS and not (_is_name(value) or _is_stand_in(value))
 
 
-def is_given(value: str) -> bool:
+def is_plausible(value: str) -> bool:
     """Return whether a value given as a password is neither a name nor a placeholder."""
     return not (_is_name(value) or _is_stand_in(value))
 
@@ -190,17 +190,17 @@ _ALNUM: Final = "[A-Za-z0-9]"
 _HEX: Final = "[0-9a-f]"
 
 
-def table(name: str) -> list[list[str]]:
+def read_table(name: str) -> list[list[str]]:
     """Return the cells of a data file of this package, without its first line."""
     lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()[1:]
     return [line.split("\t") for line in lines]
 
 
-VENDORS: Final = tuple((name, tuple(prefixes.split()), rest) for name, prefixes, rest in table("vendors.txt"))
+VENDORS: Final = tuple((name, tuple(prefixes.split()), rest) for name, prefixes, rest in read_table("vendors.txt"))
 """Vendors whose keys have their own prefixes: name, prefixes, and a pattern of what follows."""
 
 _FORMS: Final = (
-    *((kind, first, prefix, rest) for kind, first, prefix, rest in table("forms.txt")),
+    *((kind, first, prefix, rest) for kind, first, prefix, rest in read_table("forms.txt")),
     *(
         (f"{vendor.lower()} key", rf"{prefix[0]}(?<!{_WORD}.)", re.escape(prefix[1:]), f"(?:{rest})(?!{_WORD})")
         for vendor, prefixes, rest in VENDORS
@@ -268,7 +268,7 @@ _MIN_LINE_LENGTH: Final = 16
 """Minimum length of a line in a block without an end; shorter lines count as text after it."""
 
 
-def find_tokens(view: View) -> Iterator[Secret]:
+def find_tokens(view: TextView) -> Iterator[Secret]:
     """Yield secrets recognised by their own form."""
     text = view.plain
     yield from _private_keys(text)
@@ -291,7 +291,7 @@ def find_tokens(view: View) -> Iterator[Secret]:
         for inner in pattern.finditer(text):
             yield Secret(kind, inner.start() - before, inner.end())
     for kind, anchor, pattern in _AFTER:
-        for at in places(text, anchor):
+        for at in find_all(text, anchor):
             if match := pattern.match(text, at + len(anchor)):
                 yield Secret(kind, match.start(), match.end())
 
@@ -327,7 +327,7 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
 
 def _private_keys(text: str) -> Iterator[Secret]:
     """Yield key blocks with their marks; without an end mark, up to the last base64 line. A mark alone is no secret."""
-    for offset in places(text, "-----BEGIN "):
+    for offset in find_all(text, "-----BEGIN "):
         begin = _PEM_BEGIN.match(text, offset)
         if not begin:
             continue
@@ -377,7 +377,7 @@ _COMMON_LENGTHS: Final = (13, 19)
 """Lengths shared with millisecond times, article and 64-bit numbers: a word such as "card" must then be near."""
 
 
-def find_cards(view: View) -> Iterator[Secret]:
+def find_cards(view: TextView) -> Iterator[Secret]:
     """Yield numbers of 13 to 19 digits, in one piece or in the groups printed on cards."""
     starts = [start for start, end in runs(view.digits, b"0", 13) if end - start <= 19]
     for drawing in _GROUPED:
@@ -502,9 +502,9 @@ _COMMANDS: Final = tuple(
     (
         name,
         lazy_pattern(r"(?<=[\s\"'`])" + flag.replace("<quote>", _QUOTE).replace("<given>", _GIVEN)),
-        is_given if judge == "given" else may_be_password,
+        is_plausible if judge == "given" else may_be_password,
     )
-    for name, judge, flag in table("commands.txt")
+    for name, judge, flag in read_table("commands.txt")
 )
 """Command, pattern of its password flag, and the test of the value."""
 _COMMAND: Final = lazy_pattern(r"(?:[^\n\\]++|\\[\s\S])*+")
@@ -515,9 +515,9 @@ _NETRC: Final = lazy_pattern(
 )
 
 
-def find_in_context(view: View) -> Iterator[Secret]:
+def find_in_context(view: TextView) -> Iterator[Secret]:
     """Yield passwords in addresses, credentials in headers, AWS secret keys and literal values of assignments."""
-    for offset in places(view.plain, "://"):
+    for offset in find_all(view.plain, "://"):
         match = _URL_PASSWORD.match(view.plain, offset)
         if match and not _URL_TEMPLATE.fullmatch(match[1]):
             yield Secret("password in a url", match.start(1), match.end(1))
@@ -526,33 +526,33 @@ def find_in_context(view: View) -> Iterator[Secret]:
     yield from _commands(view)
     for anchor in (*_PASSWORDS, *_TOKENS):
         yield from _assigned(view, anchor)
-    for offset in places(view.lowered, "pin"):
+    for offset in find_all(view.lowered, "pin"):
         if match := _PIN.match(view.lowered, offset):
             yield Secret("password", *match.span("given"))
 
 
-def _commands(view: View) -> Iterator[Secret]:
+def _commands(view: TextView) -> Iterator[Secret]:
     """Yield passwords in the flags of commands, and those of a `.netrc`."""
     candidates: list[tuple[re.Match[str], Callable[[str], bool]]] = []
     for name, flag, may_be_secret in _COMMANDS:
         done = 0
-        for at in places(view.lowered, name):
+        for at in find_all(view.lowered, name):
             command = _COMMAND.match(view.lowered, at, at + _MAX_COMMAND_LENGTH) if at >= done else None
             if command:
                 done = command.end()
                 candidates.extend((match, may_be_secret) for match in flag.finditer(view.lowered, at, done))
     for anchor in ("machine", "default"):
-        entries = (_NETRC.match(view.lowered, at) for at in places(view.lowered, anchor))
-        candidates.extend((entry, is_given) for entry in entries if entry)
+        entries = (_NETRC.match(view.lowered, at) for at in find_all(view.lowered, anchor))
+        candidates.extend((entry, is_plausible) for entry in entries if entry)
     for match, may_be in candidates:
         start, end = match.span("given")
         if may_be(view.plain[start:end]):
             yield Secret("password", start, end)
 
 
-def _headers(view: View) -> Iterator[Secret]:
+def _headers(view: TextView) -> Iterator[Secret]:
     header_end = 0
-    for offset in places(view.lowered, "authorization"):
+    for offset in find_all(view.lowered, "authorization"):
         match = _HEADER.match(view.plain, offset) if offset >= header_end else None
         if not match:
             continue
@@ -562,20 +562,20 @@ def _headers(view: View) -> Iterator[Secret]:
         start = value[:_JUDGED_OF_VALUE]
         if b":" in decoded(value) if is_basic else may_be_token(start) or (scheme and may_be_password(start)):
             yield Secret("authorization header", match.start(2), match.end(2))
-    for offset in places(view.lowered, "auth"):
+    for offset in find_all(view.lowered, "auth"):
         match = _ENCODED.match(view.plain, offset)
         if match and b":" in decoded(match[1]):
             yield Secret("authorization header", match.start(1), match.end(1))
-    for offset in places(view.lowered, "bearer"):
+    for offset in find_all(view.lowered, "bearer"):
         match = _BEARER.match(view.plain, offset)
         if match and may_be_token(match[1]):
             yield Secret("authorization header", match.start(1), match.end(1))
 
 
-def _aws_secrets(view: View) -> Iterator[Secret]:
+def _aws_secrets(view: TextView) -> Iterator[Secret]:
     """Yield 40 characters of base64 soon after a key's id or a name such as AWS secret or SecretAccessKey."""
     named = sorted(
-        at for word, pattern in _AWS_CONTEXT for at in places(view.lowered, word) if pattern.match(view.lowered, at)
+        at for word, pattern in _AWS_CONTEXT for at in find_all(view.lowered, word) if pattern.match(view.lowered, at)
     )
     reach_end = 0
     for at in named:
@@ -586,7 +586,7 @@ def _aws_secrets(view: View) -> Iterator[Secret]:
                 yield Secret("aws secret key", match.start(1), match.end(1))
 
 
-def _assigned(view: View, anchor: str) -> Iterator[Secret]:
+def _assigned(view: TextView, anchor: str) -> Iterator[Secret]:
     """Yield literal values after a name; a value after several names is judged once."""
     is_password = anchor in _PASSWORDS
     kind, pattern, may_be_secret, shortest = (
@@ -596,7 +596,7 @@ def _assigned(view: View, anchor: str) -> Iterator[Secret]:
     )
     judged: dict[str, bool] = {}
     text = view.lowered
-    for offset in places(text, anchor):
+    for offset in find_all(text, anchor):
         match = pattern.match(text, offset)
         start, end = match.span("quoted" if match["quoted"] else "bare") if match else (0, 0)
         if not match or end - start < shortest:

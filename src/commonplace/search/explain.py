@@ -107,14 +107,14 @@ _FILTERS: Final = {
 """Name of each filter on the command line, and the subject of the sentence that says that nothing passes it."""
 
 
-def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: bool = False) -> Iterator[str]:
+def diagnose(store: Store, result: SearchResult, has_others: bool, is_served: bool = False) -> Iterator[str]:
     """Yield a sentence for each possible reason why a result has no hits, with the command that helps.
 
     Args:
         has_others: the process has memories that are not stored.
         is_served: the caller must not learn of other namespaces.
     """
-    namespace, wanted = found.namespace, found.wanted
+    namespace, wanted = result.namespace, result.wanted
     counts, kinds = store.counts(namespace), kinds_of(wanted)
     option = "" if namespace == DEFAULT_NAMESPACE else f" --namespace {quote(namespace)}"
     namespaces = []

@@ -50,7 +50,7 @@ class DatabaseState:
     reader: PostingsReader
     stamp: Embedding
     namespace: str = ""
-    held: dict[int, tuple[bytes, TokenEntry]] = field(default_factory=dict)
+    memo: dict[int, tuple[bytes, TokenEntry]] = field(default_factory=dict)
 
     @cached_property
     def lexical(self) -> PostgresLexical:
@@ -66,10 +66,10 @@ class DatabaseState:
 
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in a namespace, by number; each is read once."""
-        missing = [number for number in numbers if number not in self.held]
+        missing = [number for number in numbers if number not in self.memo]
         if missing:
-            self.held.update((entry.number, (terms, entry)) for terms, entry in self.reader.entries(namespace, missing))
-        return {number: self.held[number][1] for number in numbers if number in self.held}
+            self.memo.update((entry.number, (terms, entry)) for terms, entry in self.reader.entries(namespace, missing))
+        return {number: self.memo[number][1] for number in numbers if number in self.memo}
 
     def tokens_beside(
         self, namespace: str, numbers: Sequence[int]
@@ -188,7 +188,7 @@ class PostgresLexical:
 
     def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
         """Return the term counts of candidates, in their order; b"" for what was not read."""
-        return [self._state.held[number][0] if number in self._state.held else b"" for number in numbers.tolist()]
+        return [self._state.memo[number][0] if number in self._state.memo else b"" for number in numbers.tolist()]
 
     def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
         return self._postings(scope.namespace).find(terms)[0]

@@ -231,23 +231,23 @@ def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
     return filter_values
 
 
-def kinds_of(wanted: Filter) -> set[str]:
+def kinds_of(filter_: Filter) -> set[str]:
     """Return the kinds that may pass a filter."""
-    kinds: set[str] = set(wanted.kinds or KINDS)
-    if wanted.types or wanted.paths:
+    kinds: set[str] = set(filter_.kinds or KINDS)
+    if filter_.types or filter_.paths:
         kinds &= {"artifact"}
-    if wanted.tiers or wanted.sessions or wanted.sources or wanted.valid_at is not None:
+    if filter_.tiers or filter_.sessions or filter_.sources or filter_.valid_at is not None:
         kinds &= {"memory"}
     return kinds
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class SearchDefaults:
     """What an agent's strategy asks of a search; None leaves it to the settings or, for a filter, restricts nothing.
 
     Attributes:
         agent: the agent whose strategy it is, in the spelling of settings; "" without one.
-        own: the names of the arguments that the call gave itself.
+        overridden: the names of the arguments that the call gave itself.
         notices: for people.
     """
 
@@ -258,36 +258,36 @@ class Wishes:
     tags: Sequence[str] | None = None
     untagged_types: Sequence[str] = ()
     agent: str = ""
-    own: frozenset[str] = field(default=frozenset(), compare=False)
+    overridden: frozenset[str] = field(default=frozenset(), compare=False)
     notices: tuple[str, ...] = ()
 
-    def under(self, **given: Any) -> Wishes:
-        """Return these wishes overridden by the arguments of a call; an empty list lifts a filter."""
-        overrides = {name: value for name, value in given.items() if value is not None}
-        return replace(self, own=frozenset(overrides), **overrides)
+    def under(self, **arguments: Any) -> SearchDefaults:
+        """Return these defaults overridden by the arguments of a call; an empty list lifts a filter."""
+        overrides = {name: value for name, value in arguments.items() if value is not None}
+        return replace(self, overridden=frozenset(overrides), **overrides)
 
-    def fitted(self, held: Mapping[str, bool]) -> Wishes:
-        """Return these wishes without filters that an index cannot meet, with a notice for each that changed.
+    def fitted(self, has_tags: Mapping[str, bool]) -> SearchDefaults:
+        """Return these defaults without filters that an index cannot meet, with a notice for each that changed.
 
         If no file has a requested type, files of its nearest stand-in are found too. Tags are not required of types
         whose files have none: most often that is source code, which has no place for tags.
 
         Args:
-            held: the types of the existing artifacts, and whether any artifact of the type has tags.
+            has_tags: the types of the existing artifacts, and whether any artifact of the type has tags.
         """
-        wishes = self
-        lacking = [type_ for type_ in self.types or () if type_ in STAND_INS and type_ not in held]
-        nearest = (next((stand_in for stand_in in STAND_INS[type_] if stand_in in held), "") for type_ in lacking)
+        defaults = self
+        lacking = [type_ for type_ in self.types or () if type_ in STAND_INS and type_ not in has_tags]
+        nearest = (next((stand_in for stand_in in STAND_INS[type_] if stand_in in has_tags), "") for type_ in lacking)
         added = [name for name in dict.fromkeys(nearest) if name and name not in (self.types or ())]
         # A filter that the call itself gave is not widened: whoever gave it meant it.
-        if added and "types" not in self.own:
+        if added and "types" not in self.overridden:
             notice = f"no {' and no '.join(lacking)} is indexed, so agent {self.agent} finds {' and '.join(added)} too"
-            wishes = replace(wishes, types=(*(wishes.types or ()), *added), notices=(*wishes.notices, notice))
-        untagged = [type_ for type_ in wishes.types or held if held.get(type_) is False]
-        if wishes.tags and untagged and "tags" not in self.own:
+            defaults = replace(defaults, types=(*(defaults.types or ()), *added), notices=(*defaults.notices, notice))
+        untagged = [type_ for type_ in defaults.types or has_tags if has_tags.get(type_) is False]
+        if defaults.tags and untagged and "tags" not in self.overridden:
             notice = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
-            wishes = replace(wishes, untagged_types=untagged, notices=(*wishes.notices, notice))
-        return wishes
+            defaults = replace(defaults, untagged_types=untagged, notices=(*defaults.notices, notice))
+        return defaults
 
     @property
     def limits(self) -> str:
@@ -301,8 +301,8 @@ class Wishes:
         return ", ".join(str(limit) for limit in limits if limit)
 
 
-def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
-    """Return the wishes of an agent's strategy; an agent without one has that of `default`, and a notice says so.
+def defaults_of(agent: str | None, strategies: Mapping[str, Strategy]) -> SearchDefaults:
+    """Return the defaults of an agent's strategy; an agent without one has that of `default`, and a notice says so.
 
     Args:
         agent: in either spelling, `test_engineer` or `test-engineer`; None for no agent.
@@ -311,18 +311,19 @@ def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
         UsageError: it is not a name, or too long.
     """
     if agent is None:
-        return Wishes()
+        return SearchDefaults()
     if not isinstance(agent, str) or not agent.strip() or len(agent) > MAX_NAME_CHARACTERS:
         raise UsageError(
-            f"agent is {agent!r:.80}", remedy=f"name one, in 1 to {MAX_NAME_CHARACTERS} characters: {', '.join(known)}"
+            f"agent is {agent!r:.80}",
+            remedy=f"name one, in 1 to {MAX_NAME_CHARACTERS} characters: {', '.join(strategies)}",
         )
     name, notices = agent_name(agent), tuple[str, ...]()
-    if name not in known:
-        listing = f"there are: {', '.join(known)}"
+    if name not in strategies:
+        listing = f"there are: {', '.join(strategies)}"
         notices = (f"there is no strategy for agent {name!r:.80}, so {DEFAULT_AGENT!r} is used; {listing}",)
         name = DEFAULT_AGENT
-    strategy = known[name]
-    return Wishes(
+    strategy = strategies[name]
+    return SearchDefaults(
         limit=strategy.top_k,
         min_score=strategy.threshold,
         types=strategy.context_types,

@@ -474,10 +474,10 @@ def _trace_of(trace: Trace, ids: set[str]) -> Trace:
     )
 
 
-def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
+def merged(results: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
     """Return the hits of several answers as one, best first, ties by id; a hit that was moved forward stays there."""
     keyed: list[tuple[tuple[float, str], int, Hit]] = []
-    for hits in found:
+    for hits in results:
         # From the last on: each ranks as the best of itself and those behind it.
         best = accumulate(((-hit.score, hit.id) for hit in reversed(hits)), min)
         keyed += zip(best, range(len(hits), 0, -1), reversed(hits), strict=True)

@@ -170,15 +170,15 @@ def concatenate(first: TokenRows, second: TokenRows) -> TokenRows:
     return both if first.numbers[-1] < second.numbers[0] else both.take(np.argsort(both.numbers))
 
 
-def cosines(held: TokenRows, queries: NDArray[np.float32]) -> NDArray[np.float32]:
+def cosines(stored: TokenRows, queries: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the cosine of each row with the query's vector of its space.
 
     Args:
         queries: one vector a space, of unit length or zero; float32, shape (s, d).
     """
-    rows = held.vectors.astype(np.float32)
+    rows = stored.vectors.astype(np.float32)
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    products = (rows @ queries.T)[np.arange(len(rows)), held.spaces]
+    products = (rows @ queries.T)[np.arange(len(rows)), stored.spaces]
     result: NDArray[np.float32] = np.divide(products, norms, out=np.zeros(len(rows), np.float32), where=norms > 0)
     return result
 
@@ -195,20 +195,20 @@ ANSWERING: Final = 10
 """Number of best candidates by cosine that crowd nothing: all may be about the question, as memories of one subject."""
 
 
-def crowding(held: TokenRows, dense: NDArray[np.float32], embedders: Sequence[str]) -> NDArray[np.float32]:
+def crowding(stored: TokenRows, dense: NDArray[np.float32], embedders: Sequence[str]) -> NDArray[np.float32]:
     """Return the crowding of each row, as `Candidates` has it; `STRANGER` stands for missing neighbours.
 
     Args:
         dense: cosines with the query, float32, shape (n,).
         embedders: of each space, "" for none.
     """
-    result = np.zeros(len(held), dtype=np.float32)
+    result = np.zeros(len(stored), dtype=np.float32)
     for space, embedder in enumerate(embedders):
-        members = np.flatnonzero((held.spaces == space) & held.vectors.any(axis=1))
+        members = np.flatnonzero((stored.spaces == space) & stored.vectors.any(axis=1))
         if embedder not in CROWDING or not len(members):
             continue
         best = np.argsort(-dense[members], kind="stable")[ANSWERING:POOL]
-        rows = held.vectors[members].astype(np.float32)
+        rows = stored.vectors[members].astype(np.float32)
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         cosines = rows @ rows[best].T / np.outer(norms, norms[best])
         cosines[best, np.arange(len(best))] = -1.0
@@ -314,7 +314,7 @@ class Phrasing:
         total = total_rarity(query.words, statistics) or 1.0
         for word in query.words:
             mask = np.zeros(len(rows), dtype=np.bool_)
-            mask[matches.rows[within(matches.terms, np.array(sorted(map(matches.asked.index, word)), np.int64))]] = True
+            mask[matches.rows[within(matches.terms, np.array(sorted(map(matches.words.index, word)), np.int64))]] = True
             share += mask * np.float32(total_rarity([word], statistics) / total)
         spaced, by_terms = np.float32(1.0 - query.unspaced), np.float32(query.unspaced) * share
         # An embedder that is not ours may well know the script.

@@ -114,7 +114,7 @@ class Caller:
             raise Problem(403, "missing-scope", message, remedy=f"{_REMEDY[:-1]} --scope {scope}`")
 
 
-class Access:
+class AccessControl:
     """Authenticates and authorises requests. Safe for threads.
 
     Args:

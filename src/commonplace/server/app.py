@@ -39,9 +39,9 @@ from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.json_values import plain, read_json
 from commonplace.logs import LineFile
 from commonplace.mcp.schema import Schema, integers, problems
-from commonplace.mcp.tools import signed
-from commonplace.memory.idempotency import Answer
-from commonplace.server.access import SECURITY_HEADERS, Access, Caller
+from commonplace.mcp.tools import with_source
+from commonplace.memory.idempotency import StoredAnswer
+from commonplace.server.access import SECURITY_HEADERS, AccessControl, Caller
 from commonplace.server.mcp import serve_mcp
 from commonplace.server.openapi import LINES_TYPE, document
 from commonplace.server.problems import Problem, problem_of, response_of
@@ -157,7 +157,7 @@ class Service:
     """Answers requests by calling engines in bounded pools of threads."""
 
     def __init__(
-        self, engines: EnginePool, access: Access, limits: Limits = Limits(), log: LineFile | None = None
+        self, engines: EnginePool, access: AccessControl, limits: Limits = Limits(), log: LineFile | None = None
     ) -> None:
         self.engines, self.access, self.limits = engines, access, limits
         self._log = log
@@ -251,7 +251,7 @@ class Service:
             if stored is None:
                 response = work()
                 try:
-                    engine.answers.keep(name, Answer(digest, response.status_code, bytes(response.body).decode()))
+                    engine.answers.keep(name, StoredAnswer(digest, response.status_code, bytes(response.body).decode()))
                 except CommonplaceError as error:  # the request itself has succeeded
                     _log.warning("an answer could not be kept for its Idempotency-Key: %s", error)
                 return response
@@ -378,9 +378,9 @@ def _answer(
         arguments["touch"] = False
     if caller.source and operation.id in _STORES:
         if "items" in arguments:
-            arguments["items"] = [signed(item, caller.source) for item in arguments["items"]]
+            arguments["items"] = [with_source(item, caller.source) for item in arguments["items"]]
         else:
-            arguments = {**signed(arguments, caller.source)}
+            arguments = {**with_source(arguments, caller.source)}
     if operation.id == "forget_namespace":
         caller.check(operation.scope, arguments["name"])
     if operation.id == "list_namespaces" and caller.namespaces is not None:
@@ -423,7 +423,7 @@ async def _transfer(service: Service, operation: Operation, request: Request, na
 def _arguments(operation: Operation, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a request, checked against the operation's schema."""
     arguments: dict[str, Any] = {}
-    schemas = {parameter.name: parameter.schema for parameter in operation.parameters if parameter.place == "query"}
+    schemas = {parameter.name: parameter.schema for parameter in operation.parameters if parameter.kind == "query"}
     for name in request.query_params:
         if name != "namespace" or name in schemas:
             texts = request.query_params.getlist(name)

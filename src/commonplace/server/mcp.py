@@ -65,7 +65,7 @@ def _respond(service: Service, caller: Caller, namespace: str, body: bytes, vers
         except jsonrpc.ProtocolError as error:
             return Response(jsonrpc.encode(jsonrpc.error_of(message.id, error)), media_type=_JSON)
         # Prefer the token's name: a client can call itself anything.
-        context = protocol.Context(replace(terms, client=caller.source) if caller.source else terms)
+        context = protocol.CallContext(replace(terms, client=caller.source) if caller.source else terms)
         return Response(answer(registry, message, message.id, method, context), media_type=_JSON)
 
 

@@ -100,7 +100,7 @@ def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
     text, in_path = {"type": "string"}, "{namespace}" in operation.path
-    parameters = [parameter for parameter in operation.parameters if parameter.place != "body"]
+    parameters = [parameter for parameter in operation.parameters if parameter.kind != "body"]
     parameters.append(Parameter("namespace", "path" if in_path else "query", text, in_path))
     if operation.takes_key:
         key = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARACTERS}
@@ -110,7 +110,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         parameters.append(Parameter("If-Match", "header", text, is_required=False, description=about))
     return [
         _described(
-            {"name": item.name, "in": item.place, "required": item.is_required, "schema": item.schema}, item.description
+            {"name": item.name, "in": item.kind, "required": item.is_required, "schema": item.schema}, item.description
         )
         for item in parameters
     ]

@@ -65,7 +65,7 @@ class Parameter:
     """A parameter of an operation: its place in a request, its JSON Schema and its description."""
 
     name: str
-    place: Literal["path", "query", "body", "header"]
+    kind: Literal["path", "query", "body", "header"]
     schema: Schema
     is_required: bool
     description: str = ""
@@ -130,7 +130,7 @@ class Operation:
         """The parameters that a client may send, in the order of the signature."""
         in_path = set(re.findall(r"{(\w+)}", self.path))
         has_body = self.verb in ("POST", "PATCH") and not self.file
-        place: Literal["query", "body"] = "body" if has_body else "query"
+        kind: Literal["query", "body"] = "body" if has_body else "query"
         params = []
         for param in list(inspect.signature(self.function).parameters.values())[1:]:
             if param.name in self.fixed or param.name in (_VERSION, self.file):
@@ -146,13 +146,13 @@ class Operation:
             if param.name in in_path:
                 params.append(Parameter(param.name, "path", {"type": "string"}, is_required=True, description=about))
             else:
-                params.append(Parameter(param.name, place, schema, is_required, about))
+                params.append(Parameter(param.name, kind, schema, is_required, about))
         return tuple(params)
 
     @cached_property
     def body_schema(self) -> Schema | None:
         """The JSON Schema of the body, or None."""
-        return self._object("body") if any(parameter.place == "body" for parameter in self.parameters) else None
+        return self._object("body") if any(parameter.kind == "body" for parameter in self.parameters) else None
 
     @cached_property
     def argument_schema(self) -> Schema:
@@ -160,7 +160,7 @@ class Operation:
         return self._object("path", "query", "body")
 
     def _object(self, *places: str) -> Schema:
-        selected = [param for param in self.parameters if param.place in places]
+        selected = [param for param in self.parameters if param.kind in places]
         return {
             "type": "object",
             "properties": {
@@ -353,12 +353,12 @@ def links(engine: Engine, id: str) -> list[Link]:  # noqa: A002 - the name of th
 
 def place_of_memory(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
     """Return the page and lines of a memory in Markdown; the path is empty if it is on no page."""
-    place = engine.places([id]).get(id)
-    if place is None:
+    location = engine.places([id]).get(id)
+    if location is None:
         return {"path": "", "first_line": 0, "last_line": 0, "text": ""}
-    lines = min(place.last_line - place.first_line + 1, MAX_LINES_OF_PLACE)
-    text = engine.read(place.path, place.first_line, lines).text
-    return {"path": place.path, "first_line": place.first_line, "last_line": place.last_line, "text": text}
+    lines = min(location.last_line - location.first_line + 1, MAX_LINES_OF_PLACE)
+    text = engine.read(location.path, location.first_line, lines).text
+    return {"path": location.path, "first_line": location.first_line, "last_line": location.last_line, "text": text}
 
 
 def remember_many(

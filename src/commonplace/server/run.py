@@ -26,7 +26,7 @@ _BACKLOG: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """The address on which a server listens: a host and port, or a Unix socket.
 
     Attributes:
@@ -46,7 +46,7 @@ class Address:
 
 def run(
     open_engine: Callable[[], Engine],
-    address: Address,
+    address: ListenAddress,
     *,
     log: Path,
     allowed_hosts: Sequence[str] = (),
@@ -73,7 +73,7 @@ def run(
     try:
         import uvicorn
 
-        from commonplace.server.access import Access, PageSession
+        from commonplace.server.access import AccessControl, PageSession
         from commonplace.server.app import MAX_WORKERS, EnginePool, Limits, Service, application
 
         if has_page:
@@ -92,7 +92,7 @@ def run(
         )
     hosts = {*LOOPBACK, *map(str.lower, (address.host, *allowed_hosts))} if address.is_local or allowed_hosts else None
     page = PageSession() if has_page else None
-    access = Access(engines.root, hosts=hosts, is_local=address.is_local, per_minute=per_minute, page=page)
+    access = AccessControl(engines.root, hosts=hosts, is_local=address.is_local, per_minute=per_minute, page=page)
     listener = _listen(address)
     limits = Limits(workers=MAX_WORKERS) if waits_for_database else Limits()
     config = uvicorn.Config(
@@ -126,7 +126,7 @@ def _stop(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _listen(address: Address) -> socket.socket:
+def _listen(address: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # Name TCP explicitly: only then asyncio turns off Nagle's algorithm, which costs 40 ms per answer.
     kind = (family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -44,18 +44,18 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 """The built-in strategies, from the auto-retrieval contract."""
 
 
-def agent_name(written: str) -> str:
+def agent_name(name: str) -> str:
     """Return the name of an agent in our spelling: `test_engineer` becomes `test-engineer`."""
-    return written.strip().replace("_", "-")
+    return name.strip().replace("_", "-")
 
 
-def strategy_name(written: str, known: Mapping[str, Strategy]) -> str | None:
+def strategy_name(agent: str, by_agent: Mapping[str, Strategy]) -> str | None:
     """Return the name under which a client's agent has a strategy, or None.
 
     Clients call the agent of a plugin `plugin:agent`; a strategy may use either name.
     """
-    names = (agent_name(written), agent_name(written.rpartition(":")[2]))
-    return next((name for name in names if name in known and name != DEFAULT_AGENT), None)
+    names = (agent_name(agent), agent_name(agent.rpartition(":")[2]))
+    return next((name for name in names if name in by_agent and name != DEFAULT_AGENT), None)
 
 
 def strategy_keys(agent: str) -> tuple[Key, ...]:
@@ -67,25 +67,25 @@ def strategy_keys(agent: str) -> tuple[Key, ...]:
     )
 
 
-def strategy_key(written: str) -> Key | None:
+def strategy_key(name: str) -> Key | None:
     """Return the setting of any agent's strategy, `agents.poet.top_k` or COMMONPLACE_AGENTS_POET_TOP_K, or None."""
     for item in fields(Strategy):
         variable = f"COMMONPLACE_{SECTION}_".upper(), f"_{item.name}".upper()
         for start, end in ((f"{SECTION}.", f".{item.name}"), variable):
-            agent = written.removeprefix(start).removesuffix(end)
-            if written == f"{start}{agent}{end}" and _NAME.fullmatch(agent):
+            agent = name.removeprefix(start).removesuffix(end)
+            if name == f"{start}{agent}{end}" and _NAME.fullmatch(agent):
                 keys = strategy_keys(agent_name(agent.lower() if start.isupper() else agent))
                 return next(key for key in keys if key.name == item.name)
     return None
 
 
-def strategies(given: Mapping[str, Mapping[str, object]]) -> dict[str, Strategy]:
+def strategies(overrides: Mapping[str, Mapping[str, object]]) -> dict[str, Strategy]:
     """Return the strategy of every agent, by name.
 
     Args:
-        given: the values that are set, by agent and option. A user's own agent takes missing options from `default`.
+        overrides: the values set, by agent and option. A user's own agent takes missing options from `default`.
     """
-    overridden: dict[str, Any] = {name: dict(options) for name, options in given.items()}
+    overridden: dict[str, Any] = {name: dict(options) for name, options in overrides.items()}
     default = replace(STRATEGIES[DEFAULT_AGENT], **overridden.get(DEFAULT_AGENT, {}))
     names = dict.fromkeys([*STRATEGIES, *sorted(overridden)])
     return {

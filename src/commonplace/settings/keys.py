@@ -26,7 +26,7 @@ AUTO: Final = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class KeyRule:
     """What a setting means, and which values it takes.
 
     Attributes:
@@ -54,7 +54,7 @@ class Key:
     section: str
     name: str
     default: object
-    rule: Rule
+    rule: KeyRule
 
     @property
     def dotted(self) -> str:
@@ -83,9 +83,9 @@ class Key:
 def setting(
     default: T, description: str, minimum: float = 0.0, maximum: float = 0.0, *, kind: Kind | None = None, **rule: Any
 ) -> T:
-    """Declare the field of a setting; bounds are inclusive, and `rule` holds further attributes of its `Rule`."""
+    """Declare the field of a setting; bounds are inclusive, and `rule` holds further attributes of its `KeyRule`."""
     kind = kind or ("choice" if "choices" in rule and isinstance(default, str) else _KINDS[type(default)])
-    declared: Any = field(default=default, metadata={"rule": Rule(description, kind, minimum, maximum, **rule)})
+    declared: Any = field(default=default, metadata={"rule": KeyRule(description, kind, minimum, maximum, **rule)})
     value: T = declared
     return value
 

@@ -101,7 +101,7 @@ def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
 _SCHEMES = ("postgresql://", "postgres://")
 
 
-class Address(str):
+class StoreAddress(str):
     """Where a database server keeps a store. Its text has no password, so that it may be shown anywhere.
 
     Attributes:
@@ -110,12 +110,12 @@ class Address(str):
 
     password: str
 
-    def __new__(cls, given: str, password: str = "") -> Address:
+    def __new__(cls, url: str, password: str = "") -> StoreAddress:
         """Return an address, with its password split off."""
         from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
         try:
-            parts = urlsplit(given)
+            parts = urlsplit(url)
         except ValueError:
             raise UsageError("the address of the store cannot be read", remedy=WRITE_ADDRESS) from None
         user, _, hosts = parts.netloc.rpartition("@")
@@ -132,18 +132,18 @@ class Address(str):
 WRITE_ADDRESS = "write postgresql://user@host:5432/database"
 
 
-def address_of(named: object) -> Address | None:
+def address_of(store: object) -> StoreAddress | None:
     """Return the address of the database server of a store, or None if the store is a directory."""
-    if isinstance(named, Address):
-        return named
-    return Address(named) if isinstance(named, str) and named.startswith(_SCHEMES) else None
+    if isinstance(store, StoreAddress):
+        return store
+    return StoreAddress(store) if isinstance(store, str) and store.startswith(_SCHEMES) else None
 
 
-def directory_of(named: str | Path) -> Path:
+def directory_of(store: str | Path) -> Path:
     """Return the directory of a store; for a store on a server, that of its locks and settings on this machine."""
-    address = address_of(named)
+    address = address_of(store)
     if address is None:
-        return Path(named)
+        return Path(store)
     from commonplace.text.hashes import sha256
 
     cache = _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_dir")
@@ -193,7 +193,7 @@ def index_watch_lock(root: Path, namespace: str) -> str:
     return f"watch-{sha256(digest).hexdigest()[:16]}.lock"
 
 
-def export_target(project: Path, store: Path, written: str, *, setting: str, origin: str) -> Path:
+def export_target(project: Path, store: Path, path: str, *, setting: str, origin: str) -> Path:
     """Return the file that a setting names below a project, with all links followed.
 
     A settings file or a link may come with somebody else's clone: neither may lead out of the project, into a store or
@@ -202,10 +202,10 @@ def export_target(project: Path, store: Path, written: str, *, setting: str, ori
     Raises:
         SettingsError: the path leads elsewhere.
     """
-    target = (project / written).resolve()
+    target = (project / path).resolve()
     if reason := _forbidden(target, project.resolve(), store.resolve()):
         raise SettingsError(
-            f"{setting} is {written!r} ({origin}), which leads to {target}, {reason}",
+            f"{setting} is {path!r} ({origin}), which leads to {target}, {reason}",
             remedy="name a new file below the project, or write elsewhere with --output",
         )
     return target

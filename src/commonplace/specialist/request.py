@@ -6,18 +6,18 @@ import re
 from typing import Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.csp import CspError, Reference, Request, read_reference
+from commonplace.formats.csp import CspError, CspRequest, Reference, read_reference
 from commonplace.memory.validate import fraction, int_in
 
 MAX_RESULTS: Final = 100
-"""More hits do not fit into a response."""
+"""Maximum hits of a response; more do not fit."""
 
 MEMORY, EPISODE, ENTITY, FACT = "mem", "episode", "entity", "fact"
 _REFERENCE: Final = re.compile(rf"(?:{MEMORY}|{EPISODE}|{ENTITY}|{FACT}):")
 
 
 class Parts:
-    """The parts of one request that are not taken yet. Nothing is done before `finish` found nothing left.
+    """The parts of one request that are not taken yet. A verb acts only after `finish` found none left.
 
     Each method takes one part, and raises a UsageError that says how to correct a missing or wrong one.
 
@@ -25,7 +25,7 @@ class Parts:
         is_last: the process ends with this request.
     """
 
-    def __init__(self, request: Request, *, is_last: bool = False) -> None:
+    def __init__(self, request: CspRequest, *, is_last: bool = False) -> None:
         self.is_last = is_last
         self._verb, self._words = request.verb, request.words
         self._lines: dict[str, Any] = dict(request.values)
@@ -54,7 +54,7 @@ class Parts:
         return found
 
     def text(self, key: str) -> str:
-        """Take a line that must be there."""
+        """Take a required line."""
         if key not in self._lines:
             raise UsageError(f"{self._verb} has no {key}", remedy=f"add a line {key} <text>")
         return str(self._lines.pop(key))
@@ -64,14 +64,14 @@ class Parts:
         return self._lines.pop(key, default)
 
     def most_results(self, default: int) -> int:
-        """Take how many hits are wanted, from PARAMS or MAX_RESULTS."""
+        """Take the maximum number of hits from PARAMS or MAX_RESULTS."""
         line = self._lines.pop("MAX_RESULTS", None)
         if line is not None and "max_results" in self._params:
             raise UsageError("max_results is given in PARAMS and in MAX_RESULTS", remedy="give it once")
-        given = self._params.pop("max_results", default)
+        limit = self._params.pop("max_results", default)
         if line is not None:
-            given = int(line) if re.fullmatch(r"[0-9]{1,9}", line) else line
-        return int_in("max_results", given, 1, MAX_RESULTS)
+            limit = int(line) if re.fullmatch(r"[0-9]{1,9}", line) else line
+        return int_in("max_results", limit, 1, MAX_RESULTS)
 
     def share(self, name: str, default: float) -> float:
         """Take a number from 0 to 1 from PARAMS."""
@@ -82,16 +82,16 @@ class Parts:
         return self._params.pop(name, default)
 
     def values(self, *names: str) -> dict[str, Any]:
-        """Take those of some values that are in PARAMS, unchecked."""
+        """Take the named values that are in PARAMS, unchecked."""
         return {name: self._params.pop(name) for name in names if name in self._params}
 
     def finish(self) -> None:
-        """Reject parts that no method took: an unknown part is a mistake."""
-        left = [f"PARAMS {name!r:.60}" for name in self._params] + list(self._lines)
-        left += [f"words ({self._words!r:.40})"] if self._words else []
-        if left:
+        """Reject parts that no method took."""
+        unknown = [f"PARAMS {name!r:.60}" for name in self._params] + list(self._lines)
+        unknown += [f"words ({self._words!r:.40})"] if self._words else []
+        if unknown:
             raise CspError(
-                f"{self._verb} takes no {left[0]}", remedy="leave it out, or see the manual, docs/specialist.md"
+                f"{self._verb} takes no {unknown[0]}", remedy="leave it out, or see the manual, docs/specialist.md"
             )
 
     def _take_words(self) -> str:

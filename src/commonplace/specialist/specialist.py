@@ -9,7 +9,7 @@ from typing import Final
 from commonplace.dataclasses import replace
 from commonplace.engine import Engine
 from commonplace.errors import AdmissionError, CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
-from commonplace.formats.csp import CspError, Request, Response, format_response, parse_request
+from commonplace.formats.csp import CspError, CspRequest, Response, format_response, parse_request
 from commonplace.specialist import verbs
 from commonplace.specialist.request import Parts
 from commonplace.text.budget import MAX_TOKENS
@@ -32,7 +32,7 @@ CODES: Final[tuple[tuple[type[CommonplaceError], str], ...]] = (
     (StoreError, "STORE_FAILED"),
     (CommonplaceError, "FAILED"),
 )
-"""What an ERROR line says of an error, the first that fits; a `CspError` brings its own code."""
+"""Code of the ERROR line by class of error; the first match counts. A `CspError` has its own code."""
 
 MAX_RATIONALE_LENGTH: Final = 400
 
@@ -50,40 +50,40 @@ class Specialist:
     def handle(self, text: str) -> str:
         """Answer one request with one response in CSP/1. Raises no error.
 
-        A request that cannot be done gets `STATUS FAIL` with a code and a reason, and nothing of it was done.
+        A request that fails gets `STATUS FAIL` with a code and a reason, and changes nothing.
         """
         return format_response(self.answer(text))
 
     def answer(self, text: str, *, is_last: bool = False) -> Response:
-        """Answer one request, and return the response before it is written as text.
+        """Answer one request; return the response before it is formatted as text.
 
         Args:
-            is_last: the process ends with this request, so that what it would keep in memory alone is refused.
+            is_last: the process ends with this request, so a memory of the tier ultra is refused.
         """
         try:
             request = parse_request(text)
             response = _shortened(_verb(request)(self._engine, Parts(request, is_last=is_last)))
             if verbs.fits(self._engine, response):
                 return response
-            # It names what is too long to be written.
+            # Its names alone are too long.
             reason = f"the names in the response do not fit in {MAX_TOKENS} tokens"
             return Response("PARTIAL", rationale=reason, data=(), relevance=(), facts=response.facts)
         except CommonplaceError as error:
             if isinstance(error, NotFoundError):
                 error.advise("recall, query_graph and stats show what there is")
-            known = next(code for kind, code in CODES if isinstance(error, kind))
-            return refusal(error.code if isinstance(error, CspError) else known, str(error))
+            fallback = next(code for kind, code in CODES if isinstance(error, kind))
+            return refusal(error.code if isinstance(error, CspError) else fallback, str(error))
         except Exception as error:
             _log.exception("a request could not be answered")
             return refusal(INTERNAL, f"unexpected {type(error).__name__}; the store's log has the traceback")
 
 
 def refusal(code: str, reason: str) -> Response:
-    """Return the response to a request that was not done."""
+    """Return the response to a request that failed."""
     return _shortened(Response("FAIL", code, reason))
 
 
-def _verb(request: Request) -> Verb:
+def _verb(request: CspRequest) -> Verb:
     if request.scope != SCOPE:
         message = f"IN:{request.scope:.60} is no scope of the memory specialist"
         raise CspError(message, code=WRONG_SCOPE, remedy="ask IN:MEM")

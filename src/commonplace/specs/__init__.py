@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commonplace.specs.check import Fault
 from commonplace.specs.document import CODES, REQUEST_CODES
-from commonplace.specs.plan import Verdict, validate
+from commonplace.specs.plan import Validation, validate
 from commonplace.specs.run import run
 
-__all__ = ["CODES", "REQUEST_CODES", "Fault", "Verdict", "run", "validate"]
+__all__ = ["CODES", "REQUEST_CODES", "Fault", "Validation", "run", "validate"]

@@ -23,16 +23,16 @@ CODES: Final[Mapping[str, str]] = {
     "CONTRACT_VIOLATION": "the output breaks the behavioural contract",
     "DELEGATION_CYCLE_ERROR": "specs delegate to each other in a circle",
 }
-"""Every code, with what it means."""
+"""Error code → meaning."""
 
 REQUEST_CODES: Final = frozenset(
     "SPEC_LOAD_ERROR TASK_NOT_FOUND CHAIN_CYCLE_ERROR CHAIN_INPUT_MISSING DELEGATION_CYCLE_ERROR".split()
 )
-"""The codes that say that the request or the spec is wrong; they arise before any model is called."""
+"""The codes of a wrong request or spec; they arise before any model is called."""
 
 
 class SpecError(Exception):
-    """What ends a run, at any point of it; `CODES` says when.
+    """A fault that ends a run, with one of `CODES`.
 
     It never leaves the package: callers get `{error, code, stage, task?}`.
     """
@@ -45,51 +45,51 @@ class SpecError(Exception):
 
 
 MAX_BYTES: Final = 1024 * 1024
-_WHAT: Final = "a spec"
+_KIND: Final = "a spec"
 
 
 def read_spec(source: Path | bytes, name: str = "") -> Mapping[str, Any]:
-    """Return the document in a file, or in some bytes, of YAML or JSON.
+    """Return the document in a file or in bytes of YAML or JSON.
 
-    Aliases, deep nesting, keys that occur twice, and values that JSON has no word for are refused.
+    Aliases, deep nesting, duplicate keys, and values that JSON cannot express are refused.
 
     Args:
-        name: where bytes come from, for messages.
+        name: names the source of bytes in messages.
     """
     try:
         if isinstance(source, bytes):
-            return plain(parse_document(source, name, MAX_BYTES, _WHAT), name)
-        return plain(read_document(source, MAX_BYTES, _WHAT), str(source))
+            return check_plain(parse_document(source, name, MAX_BYTES, _KIND), name)
+        return check_plain(read_document(source, MAX_BYTES, _KIND), str(source))
     except (NotFoundError, UsageError) as error:
-        raise refused(str(error)) from None
+        raise load_error(str(error)) from None
 
 
-def plain(document: object, name: str) -> Mapping[str, Any]:
-    """Return a document that was parsed already, after checking that it is a mapping of plain values."""
+def check_plain(document: object, name: str) -> Mapping[str, Any]:
+    """Return a parsed document after checking that it is a mapping of JSON values."""
     if document is None:
-        raise refused(f"{name} is empty; it must be a mapping")
+        raise load_error(f"{name} is empty; it must be a mapping")
     if not isinstance(document, Mapping):
-        raise refused(f"{name} must be a mapping, not {type(document).__name__}")
+        raise load_error(f"{name} must be a mapping, not {type(document).__name__}")
     for path, problem in not_json(document):
-        raise refused(f"{name}, {path or 'the document'}: {problem}")
+        raise load_error(f"{name}, {path or 'the document'}: {problem}")
     return document
 
 
-def refused(message: str, stage: str = "load", task: str | None = None) -> SpecError:
-    """Return the fault of a spec that cannot be loaded."""
+def load_error(message: str, stage: str = "load", task: str | None = None) -> SpecError:
+    """Return the error for a spec that cannot be loaded."""
     return SpecError(message, "SPEC_LOAD_ERROR", stage, task)
 
 
 OLDEST: Final = (1, 0, 4)
 NEWEST: Final = (1, 6)
-"""The versions that are read: from this patch to every patch of that one."""
+"""Supported versions: from the patch `OLDEST` to every patch of `NEWEST`."""
 
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Intelligence:
-    """Which model a spec asks for."""
+    """The model that a spec requests."""
 
     engine: str
     model: str
@@ -100,12 +100,12 @@ class Intelligence:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task.
+    """One task of a spec.
 
     Attributes:
-        system, user: the prompts that hold for it: its own, else those under its name, else the spec's; None for none.
+        system, user: its prompts: its own, else those under its name, else the spec's; None for none.
         contract: its behavioural contract, merged with the spec's.
-        delegate: the reference of the spec that implements it, or None; `target` is the task's name there.
+        delegate: reference to the spec that implements it, or None; `target` is the task's name there.
         refusal: why it cannot be run here, or "".
     """
 
@@ -125,7 +125,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A spec that broke no rule."""
+    """A valid spec."""
 
     name: str
     version: str
@@ -134,40 +134,40 @@ class Spec:
 
 
 def faults_in(document: Mapping[str, Any]) -> list[Fault]:
-    """Return everything that is wrong with a document of plain values, with its path; unknown keys are not."""
+    """Return all faults of a document of JSON values; unknown keys are allowed."""
     faults = faults_of(document, document_schema())
-    stated = document.get("open_agent_spec")
-    if isinstance(stated, str | int | float) and not isinstance(stated, bool):
+    version_value = document.get("open_agent_spec")
+    if isinstance(version_value, str | int | float) and not isinstance(version_value, bool):
         oldest, newest = ".".join(map(str, OLDEST)), ".".join(map(str, NEWEST))
-        found = _VERSION.fullmatch(str(stated))
-        version = tuple(int(part) for part in found.groups(default="0")) if found else ()
-        if found is None:
-            message = f"{str(stated)[:40]!r} is no version; write one from {oldest} to {newest}"
+        match = _VERSION.fullmatch(str(version_value))
+        version = tuple(int(part) for part in match.groups(default="0")) if match else ()
+        if match is None:
+            message = f"{str(version_value)[:40]!r} is no version; write one from {oldest} to {newest}"
             faults.append(Fault("open_agent_spec", message))
         elif version < OLDEST or version[:2] > NEWEST:
-            message = f"version {found[0]} is not read; those from {oldest} to {newest} are"
+            message = f"version {match[0]} is not read; those from {oldest} to {newest} are"
             faults.append(Fault("open_agent_spec", message))
     tasks = document.get("tasks")
     for name, task in tasks.items() if isinstance(tasks, Mapping) else ():
         for part in ("input", "output") if isinstance(task, Mapping) else ():
             if isinstance(task.get(part), Mapping):
                 faults += schema_faults(task[part], f"tasks.{name}.{part}")
-    # A fault by both schemas is reported once.
+    # Report only the first fault of each path: both schemas may find it.
     by_path: dict[str, Fault] = {}
     for fault in faults:
         by_path.setdefault(fault.path, fault)
     return list(by_path.values())
 
 
-def understand(document: Mapping[str, Any], source: str) -> Spec:
-    """Return what a document says.
+def parse_spec(document: Mapping[str, Any], source: str) -> Spec:
+    """Validate a document and return its spec.
 
     Args:
-        source: where it came from, for messages.
+        source: names the document in messages.
     """
     if faults := faults_in(document):
         more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
-        raise refused(f"{source} is not a valid spec: {'; '.join(map(str, faults[:3]))}{more}")
+        raise load_error(f"{source} is not a valid spec: {'; '.join(map(str, faults[:3]))}{more}")
     model = document["intelligence"]
     return Spec(
         name=document["agent"]["name"],
@@ -183,25 +183,25 @@ def understand(document: Mapping[str, Any], source: str) -> Spec:
     )
 
 
-def choose(spec: Spec, name: str | None) -> Task:
-    """Return the task of that name; without one, the first that can be run."""
+def choose_task(spec: Spec, name: str | None) -> Task:
+    """Return the task of that name, or for None the first that can be run, else the first."""
     if name is None:
         return next((task for task in spec.tasks.values() if not task.refusal), next(iter(spec.tasks.values())))
     if not isinstance(name, str) or name not in spec.tasks:
-        known = ", ".join(spec.tasks)
-        raise SpecError(f"there is no task {name!r:.80}; the spec has: {known}", "TASK_NOT_FOUND", "routing", str(name))
+        names = ", ".join(spec.tasks)
+        raise SpecError(f"there is no task {name!r:.80}; the spec has: {names}", "TASK_NOT_FOUND", "routing", str(name))
     return spec.tasks[name]
 
 
 def _task(document: Mapping[str, Any], name: str, task: Mapping[str, Any]) -> Task:
     shared = document.get("prompts", {})
-    named = shared.get(name)
+    task_prompts = shared.get(name)
     prompts: dict[str, str | None] = {}
     for part in ("system", "user"):
-        by_name = named.get(part) if isinstance(named, Mapping) else None
-        found = task.get("prompts", {}).get(part) or by_name or shared.get(part)
-        prompts[part] = found if isinstance(found, str) else None
-    # A task that cannot be run here as it promises is refused: ignoring that would be worse than an error.
+        by_name = task_prompts.get(part) if isinstance(task_prompts, Mapping) else None
+        prompt = task.get("prompts", {}).get(part) or by_name or shared.get(part)
+        prompts[part] = prompt if isinstance(prompt, str) else None
+    # A task that cannot be run here as specified is refused: to ignore part of it would be worse than an error.
     refusal = ""
     if task.get("sandbox") or document.get("sandbox"):
         refusal = "it declares a `sandbox`, which is not enforced here; remove it, as no tools are run either"
@@ -217,7 +217,7 @@ def _task(document: Mapping[str, Any], name: str, task: Mapping[str, Any]) -> Ta
         user=prompts["user"],
         is_text=task.get("response_format") == "text",
         depends_on=tuple(task.get("depends_on", ())),
-        contract=merged(document.get("behavioural_contract", {}), task.get("behavioural_contract", {})),
+        contract=merge_contracts(document.get("behavioural_contract", {}), task.get("behavioural_contract", {})),
         timeout_s=task.get("timeout"),
         delegate=task.get("spec"),
         target=task.get("task", name),
@@ -225,13 +225,13 @@ def _task(document: Mapping[str, Any], name: str, task: Mapping[str, Any]) -> Ta
     )
 
 
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return two contracts in one: lists are joined without doubles, mappings merged, and else the second wins."""
+def merge_contracts(base: Mapping[str, Any], override: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Merge two contracts: join lists without duplicates, merge mappings, else take the second value."""
     result = dict(base)
-    for key, value in over.items():
+    for key, value in override.items():
         old = result.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
-            result[key] = merged(old, value)
+            result[key] = merge_contracts(old, value)
         elif isinstance(old, list) and isinstance(value, list):
             result[key] = old + [item for item in value if item not in old]
         else:

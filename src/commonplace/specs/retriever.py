@@ -1,6 +1,6 @@
 """Extra rules for memory-retriever tasks: selected turns must be candidates, within the limit and in order.
 
-A task is one if it takes `query` and `candidates` and gives `history` and `memory_count`, whatever it is called.
+A task is a retriever if its inputs are `query` and `candidates`, its outputs `history` and `memory_count`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from commonplace.models.contract import Reranker
 from commonplace.specs.document import SpecError, Task
 
 DEFAULT_TOP_K: Final = 5
-"""The contract says so in prose."""
-RELEVANT: Final = 0.3
-"""What our own re-ranker must find in a turn, 0–1: what the memory specialist asks for where nothing is said. Where no
-turn has so much, the message is about something else."""
-NEAREST: Final = 50
-"""How many turns the sentences of a long message are compared with: those nearest to the whole message."""
+"""Default of `top_k`, which the contract states in prose."""
+MIN_RELEVANCE: Final = 0.3
+"""Minimum score of a turn by our own re-ranker, 0–1: the memory specialist's default. If no turn reaches it, the
+message is about something else."""
+MAX_NEAR_TURNS: Final = 50
+"""Number of turns, those nearest to the whole message, that its single sentences are compared with."""
 
 _STRAIGHT: Final = str.maketrans(
     dict.fromkeys("‘’‚‛′`´", "'") | dict.fromkeys("“”„‟″«»", '"') | dict.fromkeys("‐‑‒–—―−", "-") | {"…": "..."}
@@ -47,82 +47,82 @@ INPUT: Final = {
 
 def is_retriever(task: Task) -> bool:
     """Return whether a task re-ranks candidate turns."""
-    taken, given = task.input.get("properties", {}), task.output.get("properties", {})
-    return not task.is_text and {"query", "candidates"} <= taken.keys() and {"history", "memory_count"} <= given.keys()
+    args, results = task.input.get("properties", {}), task.output.get("properties", {})
+    return not task.is_text and {"query", "candidates"} <= args.keys() and {"history", "memory_count"} <= results.keys()
 
 
 def needs_no_call(values: Mapping[str, Any]) -> bool:
-    """Return whether the answer is known to be empty."""
+    """Return whether the output is certain to be empty, so that no model is needed."""
     return not values["candidates"] or _limit(values) == 0
 
 
-def retrieved(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the output that holds these turns."""
+def retriever_output(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the output with these turns."""
     history = [{"role": turn["role"], "content": turn["content"]} for turn in turns]
     return {"history": history, "memory_count": len(history)}
 
 
 def rank(reranker: Reranker, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the output that a re-ranker gives: the best of the candidates that are relevant enough.
+    """Return the output by a re-ranker: the best candidates among those that are relevant enough.
 
-    A long message is answered whole by no turn. Where none is relevant to all of it, its sentences are asked singly.
+    No single turn answers all of a long message. If none is relevant to the whole message, each sentence is a query.
     """
     candidates, limit = values["candidates"], _limit(values)
     texts = [candidate["content"] for candidate in candidates]
 
-    found = reranker.rerank(values["query"], texts, max(limit, NEAREST))
-    scores = {result.index: result.score for result in found if result.score >= RELEVANT}
-    near = [result.index for result in found]
+    results = reranker.rerank(values["query"], texts, max(limit, MAX_NEAR_TURNS))
+    scores = {result.index: result.score for result in results if result.score >= MIN_RELEVANCE}
+    near = [result.index for result in results]
     sentences: list[str] = []
     if not scores:
-        # Cut wherever one may end: a part too many only asks for nothing, and templates or code in a line hide no
-        # question. Greetings and the like are left out, and of very many the last are asked.
+        # Split wherever a sentence may end: a needless split does no harm, and no question hides behind templates or
+        # code. Short parts such as greetings are left out; of too many, the last are used.
         message = values["query"]
         parts = [part for part in _ENDS.split(message[-_MAX_LENGTH:].strip()) if len(part.split()) >= _MIN_WORDS]
         sentences = [part for part in parts if part != message.strip()][-_MAX_SENTENCES:]
     for sentence in sentences:
-        for result in reranker.rerank(sentence, [texts[place] for place in near], limit):
-            if result.score >= RELEVANT:
+        for result in reranker.rerank(sentence, [texts[index] for index in near], limit):
+            if result.score >= MIN_RELEVANCE:
                 scores[near[result.index]] = max(result.score, scores.get(near[result.index], 0.0))
-    chosen = sorted(scores, key=lambda place: (-scores[place], place))[:limit]
-    return retrieved([candidates[place] for place in _oldest_first(chosen, candidates)])
+    chosen = sorted(scores, key=lambda index: (-scores[index], index))[:limit]
+    return retriever_output([candidates[index] for index in _oldest_first(chosen, candidates)])
 
 
 def repair(task: Task, output: object, values: Mapping[str, Any]) -> object:
-    """Return a model's output with its order, length and count put right.
+    """Return a model's output with order, length and count corrected; refuse a turn that is none of the candidates.
 
-    Of too many turns the first are kept; a turn given more often than it was a candidate is given as often. A turn that
-    differs from one candidate alone, and from that only in blanks, quotes or dashes, is that candidate, in its words.
+    Of too many turns the first are kept; surplus copies of a candidate are dropped. A turn that matches exactly one
+    candidate except for blanks, quotes or dashes becomes that candidate.
     """
     history = output.get("history") if isinstance(output, Mapping) else None
     if not isinstance(history, list):
         return output
     candidates = values["candidates"]
-    places: dict[tuple[object, object], list[int]] = {}
-    for place, candidate in enumerate(candidates):
-        places.setdefault((candidate["role"], candidate["content"]), []).append(place)
+    indices: dict[tuple[object, object], list[int]] = {}
+    for index, candidate in enumerate(candidates):
+        indices.setdefault((candidate["role"], candidate["content"]), []).append(index)
     alike: dict[tuple[object, object], list[tuple[object, object]]] = {}
-    for role, content in places:
+    for role, content in indices:
         alike.setdefault((role, _plain(content)), []).append((role, content))
     chosen: list[int] = []
     for number, turn in enumerate(history):
         key: tuple[object, object] = (None, None)
         if isinstance(turn, Mapping) and isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str):
             key = turn["role"], turn["content"]
-        if key not in places:
+        if key not in indices:
             near = alike.get((key[0], _plain(key[1])), [])
             key = near[0] if len(near) == 1 else key
-        if key not in places:
+        if key not in indices:
             message = f"history[{number}] of the answer is none of the candidates; a model cannot invent history"
             raise SpecError(message, "OUTPUT_SCHEMA_ERROR", "output_validation", task.name)
-        if places[key]:
-            chosen.append(places[key].pop(0))
-    kept = _oldest_first(chosen[: _limit(values)], candidates)
-    return retrieved([candidates[place] for place in kept])
+        if indices[key]:
+            chosen.append(indices[key].pop(0))
+    kept_indices = _oldest_first(chosen[: _limit(values)], candidates)
+    return retriever_output([candidates[index] for index in kept_indices])
 
 
 def _plain(content: object) -> str:
-    """Return a text as models like to write it again: quotes and dashes straight, blanks single, none at the ends."""
+    """Return a text as models tend to repeat it: straight quotes and dashes, single blanks, none at the ends."""
     return " ".join(unicodedata.normalize("NFC", str(content)).translate(_STRAIGHT).split())
 
 
@@ -130,17 +130,17 @@ def _limit(values: Mapping[str, Any]) -> int:
     return max(0, int(values.get("top_k", DEFAULT_TOP_K)))
 
 
-def _oldest_first(places: Sequence[int], candidates: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Order places by their candidates' timestamps if all have one that can be read, else as they came.
+def _oldest_first(indices: Sequence[int], candidates: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Sort indices by their candidates' timestamps if all are readable, else in ascending order.
 
-    A timestamp is a number of seconds since the epoch, or a time, which without a zone is UTC.
+    A timestamp is in seconds since the epoch, or a time text, which is UTC without a zone.
     """
     times: dict[int, float] = {}
-    for place in places:
-        timestamp = candidates[place].get("timestamp")
+    for index in indices:
+        timestamp = candidates[index].get("timestamp")
         with suppress(ValueError, OverflowError):
             if isinstance(timestamp, int | float) and not isinstance(timestamp, bool):
-                times[place] = float(timestamp)
+                times[index] = float(timestamp)
             elif isinstance(timestamp, str) and (moment := parse(timestamp)) is not None:
-                times[place] = moment
-    return sorted(places, key=lambda place: (times[place], place) if len(times) == len(places) else (0.0, place))
+                times[index] = moment
+    return sorted(indices, key=lambda index: (times[index], index) if len(times) == len(indices) else (0.0, index))

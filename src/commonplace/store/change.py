@@ -59,10 +59,10 @@ def heads_of(namespace: str) -> Read:
     return f"{ALL_HEADS} WHERE n.name IN {among('names')}", {"names": listed(names)}
 
 
-def next_change(space: int, last: int | None = None, *counters: int) -> Values:
+def next_change(namespace_id: int, last: int | None = None, *counters: int) -> Values:
     """Return the row of the change after the last one of a namespace; `last` is None before the first."""
-    numbers = counters if last is not None else [numbers_after(space) + 1] * len(COUNTERS)
-    row = {"namespace": space, "number": (last or 0) + 1, "token": os.urandom(8).hex()}
+    numbers = counters if last is not None else [numbers_after(namespace_id) + 1] * len(COUNTERS)
+    row = {"namespace": namespace_id, "number": (last or 0) + 1, "token": os.urandom(8).hex()}
     return row | dict(zip(COUNTERS, numbers, strict=True))
 
 
@@ -71,17 +71,17 @@ class GraphMemo:
     """A transaction's cache of a graph.
 
     Attributes:
-        named: by normal name, the limit under which live entities were read (None for none), and their sorted ids.
-        entities: the entities in `named` and in `made`, as they are now.
-        made: the ids of entities that this transaction created.
-        untold: the ids in `made` that no fact is about yet.
+        by_name: by normal name, the limit under which live entities were read (None for none), and their sorted ids.
+        entities: the entities in `by_name` and in `created`, as they are now.
+        created: the ids of entities that this transaction created.
+        without_facts: the ids in `created` that no fact is about yet.
         unwritten: ids of entities and facts that this transaction created and that have no text yet.
     """
 
-    named: dict[str, tuple[int | None, list[str]]] = field(default_factory=dict)
+    by_name: dict[str, tuple[int | None, list[str]]] = field(default_factory=dict)
     entities: dict[str, Entity] = field(default_factory=dict)
-    made: set[str] = field(default_factory=set)
-    untold: set[str] = field(default_factory=set)
+    created: set[str] = field(default_factory=set)
+    without_facts: set[str] = field(default_factory=set)
     unwritten: set[str] = field(default_factory=set)
 
 
@@ -104,7 +104,7 @@ class Change:
     The first write creates the namespace.
 
     Attributes:
-        spaces: the numbers of this namespace and of those with the texts of its graph, by name, if they exist.
+        namespace_ids: the numbers of this namespace and of those with the texts of its graph, by name, if they exist.
         last_event: the number of the last issue event that the transaction wrote, 0 before the first.
     """
 
@@ -118,24 +118,24 @@ class Change:
         self.last_event = 0
         self.graph = GraphMemo()
         rows = db.execute(*heads_of(namespace)).fetchall()
-        self.spaces: dict[str, int] = {name: namespace_id for name, namespace_id, *_ in rows}
+        self.namespace_ids: dict[str, int] = {name: namespace_id for name, namespace_id, *_ in rows}
         self._rows = {namespace_id: next_change(namespace_id, *last) for _, namespace_id, *last in rows}
-        self._space = self.spaces.get(namespace, 0)
+        self._namespace_id = self.namespace_ids.get(namespace, 0)
         self._tallies: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
         self._added: dict[tuple[int, Kind, str], int] = {}
         self._due: set[int] = set()
         self._dropped: list[tuple[int, Written]] = []
 
     @property
-    def space(self) -> int:
+    def namespace_id(self) -> int:
         """The number of the namespace that is written to, which is created if it does not exist.
 
         Raises:
             UsageError: its name contains characters that no database can store.
         """
-        if not self._space:
-            self._space = self.make(self.namespace)
-        return self._space
+        if not self._namespace_id:
+            self._namespace_id = self.make(self.namespace)
+        return self._namespace_id
 
     @cached_property
     def embedding(self) -> Embedding | None:
@@ -190,12 +190,12 @@ class Change:
 
     def make(self, namespace: str) -> int:
         """Return the number of this namespace or one of its graph's texts; create it if it does not exist."""
-        if namespace not in self.spaces:
+        if namespace not in self.namespace_ids:
             refuse_unstorable("the namespace", namespace)
             sql = "INSERT INTO namespaces (name) VALUES (:name) RETURNING number"
             ((namespace_id,),) = self.rows(sql, {"name": namespace})
-            self.spaces[namespace], self._rows[namespace_id] = namespace_id, next_change(namespace_id)
-        return self.spaces[namespace]
+            self.namespace_ids[namespace], self._rows[namespace_id] = namespace_id, next_change(namespace_id)
+        return self.namespace_ids[namespace]
 
     def put(self, *records: Any) -> None:
         """Write records, replacing those with the same keys; check all before writing any."""
@@ -209,7 +209,7 @@ class Change:
             beside: values of columns that hold none of its fields.
         """
         form = form_of(type(record))
-        row = {"namespace": self.space, **beside, **form.row(record)}
+        row = {"namespace": self.namespace_id, **beside, **form.row(record)}
         is_numbered = form.table.is_numbered
         if is_numbered and form.table.key[-1] not in row:
             row["number"] = self.take("next_row")
@@ -220,9 +220,9 @@ class Change:
     def drop(self, table: str, **key: Any) -> Written:
         """Delete the rows of the namespace whose columns have these values, or one of a list; see `drop`."""
         self._refuse_over()
-        deleted = drop(self, table, namespace=self._space, **key)
+        deleted = drop(self, table, namespace=self._namespace_id, **key)
         if SCHEMA[table].is_sequenced:
-            self._dropped.append((self._space, deleted))
+            self._dropped.append((self._namespace_id, deleted))
         return deleted
 
     def finish(self) -> int:
@@ -234,14 +234,14 @@ class Change:
         self.flush()
         if (changed := getattr(self._db, "changed", None)) is not None:
             changed.update(self._due)  # a server updates the postings of these namespaces before the commit
-        last = self._rows.get(self._space)
-        return int(last["number"]) - (self._space not in self._due) if last else 0
+        last = self._rows.get(self._namespace_id)
+        return int(last["number"]) - (self._namespace_id not in self._due) if last else 0
 
     def write_counts(self) -> None:
         """Add the differences of this transaction to the counts of each namespace and kind."""
         counts = [
-            {"namespace": space, "kind": kind, **{name: tally[name] for name in ("owners", "passages", "text_bytes")}}
-            for (space, kind), tally in self._tallies.items()
+            {"namespace": id_, "kind": kind, **{name: tally[name] for name in ("owners", "passages", "text_bytes")}}
+            for (id_, kind), tally in self._tallies.items()
         ]
         self.add_rows(SCHEMA["counts"], counts, "add")
         self._tallies.clear()
@@ -249,11 +249,11 @@ class Change:
     @property
     def number(self) -> int:
         """The change number that the transaction takes in the namespace that is written to."""
-        return int(self._rows[self.space]["number"])
+        return int(self._rows[self.namespace_id]["number"])
 
     def take(self, counter: str) -> int:
         """Return the next number of an owner, a passage or a row of the graph."""
-        row = self._rows[self.space]
+        row = self._rows[self.namespace_id]
         row[counter] += 1
         return int(row[counter]) - 1
 
@@ -269,7 +269,7 @@ class Change:
         if number is None:
             return self.add_owner(owner, write.passages, created_at=at)
         self._clear(number)
-        values = {"namespace": self.space, "number": number, "change": self.number, "created_at": at}
+        values = {"namespace": self.namespace_id, "number": number, "change": self.number, "created_at": at}
         self.execute(SQL["update_owner"], {**values, **_OWNERS.row(owner)})
         self._fill(number, owner, write.passages, is_past=False)
         return number
@@ -280,7 +280,7 @@ class Change:
         for kind in {write.owner.kind for write in writes}:
             owners = [write.owner for write in writes if write.owner.kind == kind]
             ids, paths = (owner.id for owner in owners), (owner.path for owner in owners if owner.path)
-            values = {"namespace": self.space, "kind": kind, "ids": listed(ids), "paths": listed(paths)}
+            values = {"namespace": self.namespace_id, "kind": kind, "ids": listed(ids), "paths": listed(paths)}
             for id_, path in self.execute(SQL["held"], values):
                 stored_names |= names_of_owner(kind, id_, path)
         for write in writes:
@@ -304,10 +304,10 @@ class Change:
             content: that of a memory. Texts of passages that are parts of it are not stored a second time.
         """
         number = self.take("next_owner")
-        row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}
+        row = {"number": number, "namespace": self.namespace_id, "change": self.number, "expired_at": expired_at}
         self.add_rows(_OWNERS.table, [{**row, "created_at": created_at, **_OWNERS.row(owner)}])
         if expired_at is None:
-            self._added[self.space, owner.kind, owner.id] = number
+            self._added[self.namespace_id, owner.kind, owner.id] = number
         self._fill(number, owner, passages, content, is_past=expired_at is not None)
         return number
 
@@ -317,7 +317,7 @@ class Change:
         if row is None or row[2] is not None:
             return False
         self._leave(number, row[0])
-        key = {"namespace": self.space, "owner": number}
+        key = {"namespace": self.namespace_id, "owner": number}
         sql = "UPDATE owners SET expired_at = :at WHERE namespace = :namespace AND number = :owner"
         self.execute(sql, {**key, "at": at})
         self.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {SQL['of_owner']}", key)
@@ -328,7 +328,7 @@ class Change:
         """Delete one owner and its dependent rows; return whether this namespace had it."""
         if not 0 < number < 2**63 or not self._clear(number):
             return False
-        drop(self, "owners", namespace=self.space, number=number)
+        drop(self, "owners", namespace=self.namespace_id, number=number)
         self.mark()
         return True
 
@@ -341,15 +341,15 @@ class Change:
     @contextmanager
     def inside(self, namespace: str) -> Iterator[None]:
         """Write to one of the namespaces with the texts of this one's graph until the block ends."""
-        home, self._space = self._space, self.make(namespace)
+        home, self._namespace_id = self._namespace_id, self.make(namespace)
         try:
             yield
         finally:
-            self._space = home
+            self._namespace_id = home
 
     def mark(self) -> None:
         """Record that searches may return something else after this change, so that it takes a number."""
-        self._due.add(self.space)
+        self._due.add(self.namespace_id)
 
     def _refuse_over(self) -> None:
         # A write after the block would belong to no transaction.
@@ -358,8 +358,8 @@ class Change:
 
     def _find(self, owner: Owner) -> tuple[int | None, int | None]:
         """Return the number of the live owner with this id, and that of the one with this path."""
-        values = {"namespace": self.space, "kind": owner.kind, "id": owner.id, "path": owner.path}
-        added = self._added.get((self.space, owner.kind, owner.id))
+        values = {"namespace": self.namespace_id, "kind": owner.kind, "id": owner.id, "path": owner.path}
+        added = self._added.get((self.namespace_id, owner.kind, owner.id))
         by_id = (added,) if added else self.peek(SQL["by_id"], values).fetchone()
         by_path = owner.path and self.execute(SQL["by_path"], values).fetchone()
         return by_id[0] if by_id else None, by_path[0] if by_path else None
@@ -370,7 +370,7 @@ class Change:
         if row is None:
             return False
         kind, tags, expired_at, id_ = row
-        key = {"namespace": self.space, "owner": number}
+        key = {"namespace": self.namespace_id, "owner": number}
         if expired_at is None:
             self._leave(number, kind)
         for table in ("next_vectors", "passage_vectors"):
@@ -380,32 +380,32 @@ class Change:
         if tags:
             self.execute(SQL["drop_tags"], {**key, "tags": listed(unlisted(tags))})
         if kind == "memory":  # the version before this one becomes the latest
-            self.execute(SQL["promote"], {"namespace": self.space, "id": id_})
+            self.execute(SQL["promote"], {"namespace": self.namespace_id, "id": id_})
         return True
 
     def _row(self, number: int) -> Row | None:
         """Return kind, tags, `expired_at` and id of an owner in this namespace."""
-        row: Row | None = self.execute(SQL["owner"], {"number": number, "namespace": self.space}).fetchone()
+        row: Row | None = self.execute(SQL["owner"], {"number": number, "namespace": self.namespace_id}).fetchone()
         self._added.clear()  # all owners are written by now, and this one may be deleted next
         return row
 
     def _leave(self, number: int, kind: str) -> None:
         """Remove a live owner from the counts and record its passages as deleted for the index."""
-        tally = self._tallies[self.space, kind]
+        tally = self._tallies[self.namespace_id, kind]
         tally["owners"] -= 1
-        passages = self.execute(SQL["texts"], {"namespace": self.space, "owner": number}).fetchall()
+        passages = self.execute(SQL["texts"], {"namespace": self.namespace_id, "owner": number}).fetchall()
         tally["passages"] -= len(passages)
         tally["text_bytes"] -= sum(len(text.encode()) for _, text in passages)
-        stamp = {"namespace": self.space, "change": self.number}
+        stamp = {"namespace": self.namespace_id, "change": self.number}
         self.add_rows(SCHEMA["deletions"], [{**stamp, "number": passage} for passage, _ in passages])
 
     def _fill(
         self, number: int, owner: Owner, passages: Sequence[NewPassage], content: str = "", *, is_past: bool
     ) -> None:
         """Add the rows that depend on an owner."""
-        tally = Counter[str]() if is_past else self._tallies[self.space, owner.kind]  # past owners are not counted
+        tally = Counter[str]() if is_past else self._tallies[self.namespace_id, owner.kind]  # past ones are not counted
         tally["owners"] += 1
-        base = {"namespace": self.space, "owner": number}
+        base = {"namespace": self.namespace_id, "owner": number}
         self.add_rows(SCHEMA["owner_tags"], [{**base, "tag": tag} for tag in set(owner.tags)])
         if owner.stamp:
             self.add_rows(STAMPS.table, [{**base, **STAMPS.row(owner.stamp)}])
@@ -429,25 +429,25 @@ def find(
     source: Connections | Change,
     namespace: str | None,
     form: Form[T],
-    wanted: Mapping[str, Any] = NO_VALUES,
-    rest: str = "",
+    criteria: Mapping[str, Any] = NO_VALUES,
+    clause: str = "",
     *,
     by: str = "",
     **values: Any,
 ) -> list[T]:
-    """Return the records of a namespace, or of all, whose columns have the values of `wanted`.
+    """Return the records of a namespace, or of all, whose columns have the values of `criteria`.
 
     Args:
-        wanted: by column, the value, or a list of alternatives.
-        rest: the end of the statement, which may use `values`.
+        criteria: by column, the value, or a list of alternatives.
+        clause: the end of the statement, which may use `values`.
         by: the index to use, if SQLite would choose another one.
     """
-    condition = where(form.table, wanted)
+    condition = where(form.table, criteria)
     if condition is None:
         return []
     scope = "true" if namespace is None else f"namespace = {SPACE}"
     table = f"{form.table.name} INDEXED BY {by}" if by else form.table.name
-    sql = f"SELECT {form.names()} FROM {table} WHERE {scope}{' AND ' * bool(wanted)}{condition[0]} {rest}"
+    sql = f"SELECT {form.names()} FROM {table} WHERE {scope}{' AND ' * bool(criteria)}{condition[0]} {clause}"
     return [form.build(row) for row in source.rows(sql, {"namespace": namespace, **condition[1], **values})]
 
 
@@ -462,9 +462,9 @@ class SpaceReading:
         return self._source.rows(sql, {"namespace": self._namespace, **values})
 
     def _find(
-        self, form: Form[T], wanted: Mapping[str, Any] = NO_VALUES, rest: str = "", *, by: str = "", **values: Any
+        self, form: Form[T], criteria: Mapping[str, Any] = NO_VALUES, clause: str = "", *, by: str = "", **values: Any
     ) -> list[T]:
-        return find(self._source, self._namespace, form, wanted, rest, by=by, **values)
+        return find(self._source, self._namespace, form, criteria, clause, by=by, **values)
 
 
 class ChangingSpace(SpaceReading):

@@ -9,7 +9,7 @@ from typing import Final
 from commonplace.store.dialect import Database, quoted
 from commonplace.store.rows import unlisted
 from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table
-from commonplace.store.statements import Statements, named
+from commonplace.store.statements import Statements, named_statements
 from commonplace.store.validate import NEXT, read_embedding
 
 _MAX_PROBLEMS = 20
@@ -26,12 +26,12 @@ def problems(db: Database, *, is_file: bool) -> list[str]:
         if broken:
             return [f"The database is damaged: {text}." for text in broken]
         checks = [
-            (gone(table.name, column.name), f"SELECT count(*) FROM {table.name} t WHERE {is_gone(column)}")
+            (dangling(table.name, column.name), f"SELECT count(*) FROM {table.name} t WHERE {is_gone(column)}")
             for table in TABLES
             for column in table.columns
             if column.refers
         ]
-        checks += [*named("consistency"), (COUNTS, SQL["counted"]), (STRAY_TEXTS, SQL["stray_texts"])]
+        checks += [*named_statements("consistency"), (COUNTS, SQL["counted"]), (STRAY_TEXTS, SQL["stray_texts"])]
         counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in checks]
         listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
         expected = {
@@ -45,7 +45,7 @@ def problems(db: Database, *, is_file: bool) -> list[str]:
         return [f"The database is damaged: {error}."]
 
 
-def gone(table: str, column: str) -> str:
+def dangling(table: str, column: str) -> str:
     """Return the claim about rows whose column refers to nothing that exists."""
     return f"{table} whose {column} is gone"
 

@@ -103,7 +103,7 @@ class Connections:
         with self._reading(is_whole=False) as db:
             return db.execute(sql, values or {}).fetchall()
 
-    def known(self, key: object, read: Callable[[], T]) -> T:
+    def cached(self, key: object, read: Callable[[], T]) -> T:
         """Return the result of `read`; inside a snapshot, call it once per key and cache the result."""
         cache = self._known.get(threading.get_ident())
         if cache is None:

@@ -53,7 +53,7 @@ Conflict = Literal["refuse", "replace", "keep", "add"]
 """What to do if a row with a new row's key exists: raise an error, keep the new row, keep the old one, or add them."""
 
 
-def each(name: str) -> str:
+def unnest(name: str) -> str:
     """Return a FROM item with one column `value` that lists the numbers in the statement's value `name`."""
     return f"json_each(:{name})"
 
@@ -65,22 +65,22 @@ def among(name: str) -> str:
 
 def among_numbers(name: str) -> str:
     """Return the operand of an IN over the list of numbers in the statement's value `name`."""
-    return f"(SELECT j.value FROM {each(name)} j)"
+    return f"(SELECT j.value FROM {unnest(name)} j)"
 
 
 SPACE: Final = "(SELECT number FROM namespaces WHERE name = :namespace)"
 """SQL for the number of the namespace that the value `namespace` of a statement names."""
 
 
-def where(table: Table, wanted: Mapping[str, Any]) -> Read | None:
+def where(table: Table, criteria: Mapping[str, Any]) -> Read | None:
     """Return the condition that columns have these values, and the values of the statement.
 
     Args:
-        wanted: by column, the value or a list of alternatives. If a list is empty, no row can match: the result is
+        criteria: by column, the value or a list of alternatives. If a list is empty, no row can match: the result is
             None.
     """
     terms, values = [], {}
-    for name, value in wanted.items():
+    for name, value in criteria.items():
         if isinstance(value, str | int | float):
             terms.append(f"{table.name}.{quoted(name)} = :{name}")
             values[name] = value
@@ -104,12 +104,12 @@ def selected(column: Column, row: str) -> str:
 
 
 def listed(values: Iterable[str | int]) -> str:
-    """Encode a list, of any length, as one value of a statement for `each` and `among`."""
+    """Encode a list, of any length, as one value of a statement for `unnest` and `among`."""
     return json.dumps(list(values))
 
 
 def listed_numbers(numbers: Iterable[int]) -> str:
-    """Encode numbers, also NumPy's, as one value for `each`: ascending, which is the order of their database pages.
+    """Encode numbers, also NumPy's, as one value for `unnest`: ascending, which is the order of their database pages.
 
     Numbers beyond 64 bits are left out: no row has one.
     """

@@ -55,18 +55,18 @@ class Draft:
 
 
 @contextmanager
-def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[None]:
+def file_errors(prefix: str, *, remedy: str = "name another place") -> Iterator[None]:
     """Convert errors of a file into a `StoreError`.
 
     Args:
-        what: the beginning of the message, such as "cannot write /b.zip".
+        prefix: the beginning of the message, such as "cannot write /b.zip".
         remedy: the remedy unless the disk is full.
     """
     try:
         yield
     except OSError as error:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        raise StoreError(f"{what}: {error.strerror or error}", remedy=MAKE_ROOM if is_full else remedy) from error
+        raise StoreError(f"{prefix}: {error.strerror or error}", remedy=MAKE_ROOM if is_full else remedy) from error
 
 
 def refuse_occupied(target: Path, *, may_exist: bool = False) -> None:

@@ -69,18 +69,18 @@ def pattern_of(line: str) -> RegexPattern | None:
     return patterns[0] if patterns and patterns[0].include is not None else None
 
 
-def matching_owners(db: Database, namespace: str, wanted: Filter) -> list[int]:
+def matching_owners(db: Database, namespace: str, filter_: Filter) -> list[int]:
     """Return the numbers of the owners of a namespace that pass the filter, ascending."""
-    values: dict[str, Any] = {"namespace": namespace, "as_of": wanted.as_of, "valid_at": wanted.valid_at}
+    values: dict[str, Any] = {"namespace": namespace, "as_of": filter_.as_of, "valid_at": filter_.valid_at}
     for name in _TERMS:
-        if option := getattr(wanted, name):
+        if option := getattr(filter_, name):
             values[name] = " ".join(option) if name == "kinds" else option if name == "min_trust" else listed(option)
-    if wanted.tags:
-        values["untagged_types"] = listed(wanted.untagged_types)
+    if filter_.tags:
+        values["untagged_types"] = listed(filter_.untagged_types)
     fields = frozenset(name for name, value in values.items() if value is not None)
     numbers = {number for (number,) in db.execute(_matching(fields), values)}
-    if wanted.paths:
-        matches = path_matcher(wanted.paths)
+    if filter_.paths:
+        matches = path_matcher(filter_.paths)
         numbers &= {n for n, path in db.execute(owners.SQL["paths"], {"namespace": namespace}) if matches(path)}
     return sorted(numbers)
 

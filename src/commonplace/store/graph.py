@@ -56,29 +56,29 @@ def _named(count: int) -> str:
     return " UNION ALL ".join(f"SELECT * FROM ({sql}) n{n}" for n, sql in enumerate(statements))
 
 
-def times_of(wanted: GraphFilter) -> dict[str, float | None]:
+def times_of(filter_: GraphFilter) -> dict[str, float | None]:
     """Return the values of the condition `chosen`; `after` is the time after which a fact must hold, if any.
 
     Raises:
         UsageError: a time is NaN.
     """
-    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
+    check_times("the filter of a graph", filter_.valid_at, filter_.open_at, filter_.known_at)
     return {
-        "known_at": math.inf if wanted.known_at is None else wanted.known_at,
-        "valid_at": wanted.valid_at,
-        "after": wanted.open_at if wanted.valid_at is None else wanted.valid_at,
-        "is_all": is_all(wanted),
+        "known_at": math.inf if filter_.known_at is None else filter_.known_at,
+        "valid_at": filter_.valid_at,
+        "after": filter_.open_at if filter_.valid_at is None else filter_.valid_at,
+        "is_all": is_all(filter_),
     }
 
 
-def reaches_past(wanted: GraphFilter) -> bool:
+def reaches_past(filter_: GraphFilter) -> bool:
     """Return whether a filter can select facts that have expired or were retracted."""
-    return wanted.with_past or (wanted.valid_at, wanted.open_at, wanted.known_at) != (None, None, None)
+    return filter_.with_past or (filter_.valid_at, filter_.open_at, filter_.known_at) != (None, None, None)
 
 
-def is_all(wanted: GraphFilter) -> bool:
+def is_all(filter_: GraphFilter) -> bool:
     """Return whether a filter selects all facts, whatever their times."""
-    return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)
+    return filter_.with_past and (filter_.valid_at, filter_.open_at, filter_.known_at) == (None, None, None)
 
 
 STANDING, ENDING, PAST = range(3)
@@ -95,12 +95,12 @@ def stage_of(relation: Relation) -> int:
     return STANDING if relation.valid_to is None else ENDING
 
 
-def text_owner(what: Entity | Relation) -> Owner:
+def text_owner(record: Entity | Relation) -> Owner:
     """Return the owner of an entity's or relation's searchable texts, with its type, and its group as a tag."""
-    tags = (what.group,) if what.group else ()
-    if isinstance(what, Entity):
-        return Owner(what.id, "entity", title=what.name, type=what.type, tags=tags)
-    return Owner(what.id, "relation", type=what.type, tags=tags, at=what.valid_from)
+    tags = (record.group,) if record.group else ()
+    if isinstance(record, Entity):
+        return Owner(record.id, "entity", title=record.name, type=record.type, tags=tags)
+    return Owner(record.id, "relation", type=record.type, tags=tags, at=record.valid_from)
 
 
 _EDGE = "r.id, r.source, r.target, r.created_at, r.confidence, r.dispute != ''"
@@ -144,12 +144,12 @@ def question(of: str) -> tuple[str, ...]:
     return tuple(f"SELECT * FROM ({first}) f UNION ALL SELECT * FROM ({second}) s" for first, second in both)
 
 
-def _statements_for(statements: tuple[str, ...], wanted: GraphFilter) -> tuple[str, ...]:
+def _statements_for(statements: tuple[str, ...], filter_: GraphFilter) -> tuple[str, ...]:
     """Return the statements of `question` whose results together are those of a filter."""
-    if wanted.known_at is None and (wanted.valid_at, wanted.open_at) != (None, None):
+    if filter_.known_at is None and (filter_.valid_at, filter_.open_at) != (None, None):
         # Of the facts with an end, the filter selects only those that hold after a time, as known now.
         return statements[STANDING], statements[STAGES]
-    return statements[:STAGES] if reaches_past(wanted) else statements[:PAST]
+    return statements[:STAGES] if reaches_past(filter_) else statements[:PAST]
 
 
 _PAIRS_PER_READ = 5000
@@ -181,16 +181,16 @@ class GraphReading(SpaceReading):
         """Return the episodes of a memory, sorted by version, then id."""
         return self._find(_EPISODES, {"memory": memory}, "AND memory != '' ORDER BY version, id")
 
-    def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
+    def list_episodes(self, filter_: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
         """Return the episodes of the filter's groups known at `known_at`, newest reference time first, ties by id."""
-        rows = self._rows(SQL["episodes"], **_values(wanted, limit), offset=offset)
+        rows = self._rows(SQL["episodes"], **_values(filter_, limit), offset=offset)
         return [_EPISODES.build(row) for row in rows]
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
         """Return entities by id, including those that were merged into others."""
         return self._by_id(_ENTITIES, ids)
 
-    def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
+    def entities_by_name(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
         """Return the live entities that have one of these normal names, by name, each list sorted by id.
 
         Args:
@@ -206,13 +206,13 @@ class GraphReading(SpaceReading):
                 by_name[normal].append(_ENTITIES.build(row))
         return {normal: by_name[normal] for normal in unique if normal in by_name}
 
-    def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
+    def list_entities(self, filter_: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
         """Return the entities of the filter's types and groups, live at `known_at` or now, sorted by name, then id.
 
         `with_past` without a time includes entities that were merged into others. An entity belongs to a group if it
         was first named in it or an episode of the group mentions it.
         """
-        rows = self._rows(SQL["entities"], **_values(wanted, limit), offset=offset)
+        rows = self._rows(SQL["entities"], **_values(filter_, limit), offset=offset)
         return [_ENTITIES.build(row) for row in rows]
 
     def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:
@@ -225,7 +225,7 @@ class GraphReading(SpaceReading):
         return self._by_id(_RELATIONS, ids)
 
     def relations_of(
-        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+        self, entities: Sequence[str], filter_: GraphFilter, *, limit: int | None = None
     ) -> dict[str, list[Relation]]:
         """Return the relations that start or end at each entity (a self-loop once): newest first, ties by id.
 
@@ -233,8 +233,8 @@ class GraphReading(SpaceReading):
             limit: the maximum for each entity; the cost does not depend on how many relations exceed it, nor, if the
                 filter selects only facts that hold, on how many have ended.
         """
-        statements = (*_statements_for(question("from"), wanted), *_statements_for(question("to"), wanted))
-        results = self._of_entities(statements, entities, wanted, limit)
+        statements = (*_statements_for(question("from"), filter_), *_statements_for(question("to"), filter_))
+        results = self._of_entities(statements, entities, filter_, limit)
         return {entity: _newest_first(rows, 0, limit) for entity, rows in results if rows}
 
     def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
@@ -253,7 +253,7 @@ class GraphReading(SpaceReading):
     def edges_of(
         self,
         entities: Sequence[str],
-        wanted: GraphFilter,
+        filter_: GraphFilter,
         *,
         limit: int | None = None,
         among: Collection[str] | None = None,
@@ -266,7 +266,7 @@ class GraphReading(SpaceReading):
         """
         ends = None if among is None else set(among)
         edges = {}
-        for entity, rows in self._of_entities(_statements_for(question("edges"), wanted), entities, wanted, limit):
+        for entity, rows in self._of_entities(_statements_for(question("edges"), filter_), entities, filter_, limit):
             rows.sort(key=lambda row: (-row[3], row[0]))  # the newest first
             selected = rows if limit is None else rows[:limit]
             if ends is not None:
@@ -276,10 +276,10 @@ class GraphReading(SpaceReading):
         return edges
 
     def _of_entities(
-        self, statements: Sequence[str], entities: Sequence[str], wanted: GraphFilter, limit: int | None
+        self, statements: Sequence[str], entities: Sequence[str], filter_: GraphFilter, limit: int | None
     ) -> Iterator[tuple[str, list[Row]]]:
         """Yield each entity with the rows that the statements find for it, all from one state."""
-        values = _values(wanted, limit)
+        values = _values(filter_, limit)
         with self._source.reading(self._namespace) as db:
             key = db.execute("SELECT number FROM namespaces WHERE name = :name", {"name": self._namespace}).fetchone()
             values["space"] = key and key[0]
@@ -287,15 +287,15 @@ class GraphReading(SpaceReading):
                 values["entity"] = entity
                 yield entity, [row for sql in statements for row in db.execute(sql, values)]
 
-    def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
+    def list_relations(self, filter_: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, those created last first, ties by id."""
         upto = None if limit is None else offset + limit
-        [(_, rows)] = self._of_entities(_statements_for(question("all"), wanted), [""], wanted, upto)
+        [(_, rows)] = self._of_entities(_statements_for(question("all"), filter_), [""], filter_, upto)
         return _newest_first(rows, offset, limit)
 
     def disputed(self) -> list[Relation]:
         """Return the disputed relations, sorted by dispute, then oldest first, ties by id."""
-        return self._find(_RELATIONS, rest="AND dispute != '' ORDER BY dispute, created_at, id")
+        return self._find(_RELATIONS, clause="AND dispute != '' ORDER BY dispute, created_at, id")
 
     def mentions(self, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
         """Return the mentions of entities or relations, by id; each list is sorted by episode, then position."""
@@ -311,13 +311,13 @@ class GraphReading(SpaceReading):
         """Return the history of an entity or relation, in the order of recording."""
         return self._find(_HAPPENINGS, {"kind": kind, "subject": id_}, "ORDER BY number")
 
-    def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
+    def pairs(self, filter_: GraphFilter) -> Iterator[tuple[str, str, str]]:
         """Yield (relation, source, target) of every relation that the filter selects, in no order.
 
         Each batch of 5,000 comes from one state; inside a snapshot of the store, all of them do.
         """
-        stages = STAGES if reaches_past(wanted) else PAST
-        values = {**_values(wanted, _PAIRS_PER_READ), "stages": stages}
+        stages = STAGES if reaches_past(filter_) else PAST
+        values = {**_values(filter_, _PAIRS_PER_READ), "stages": stages}
         rows = self._rows(SQL["pairs"], last=None, **values)
         while rows:
             yield from (row[1:] for row in rows)
@@ -331,18 +331,18 @@ class GraphReading(SpaceReading):
         return {id_: records[0] for id_, records in self._lists(form, "id", ids).items()}
 
     def _lists(
-        self, form: Form[Value], column: str, keys: Sequence[str], rest: str = "", *, by: str = "", **values: str
+        self, form: Form[Value], column: str, keys: Sequence[str], clause: str = "", *, by: str = "", **values: str
     ) -> dict[str, list[Value]]:
         """Return the records by their value in a column, for these values; omit keys without a record."""
         by_key: dict[str, list[Value]] = {key: [] for key in keys}
-        for record in self._find(form, {column: list(by_key)}, rest, by=by, **values) if by_key else ():
+        for record in self._find(form, {column: list(by_key)}, clause, by=by, **values) if by_key else ():
             by_key[getattr(record, column)].append(record)
         return {key: records for key, records in by_key.items() if records}
 
 
-def _values(wanted: GraphFilter, limit: int | None) -> Values:
-    types, groups = (listed(values) if values else None for values in (wanted.types, wanted.groups))
-    return {"types": types, "groups": groups, "limit": _UNLIMITED if limit is None else limit, **times_of(wanted)}
+def _values(filter_: GraphFilter, limit: int | None) -> Values:
+    types, groups = (listed(values) if values else None for values in (filter_.types, filter_.groups))
+    return {"types": types, "groups": groups, "limit": _UNLIMITED if limit is None else limit, **times_of(filter_)}
 
 
 def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[Relation]:
@@ -364,47 +364,47 @@ class GraphChange(ChangingSpace, GraphReading):
         memo = self._memo
         memo.unwritten.add(id_)
         if kind == "entity":
-            memo.made.add(id_)
-            memo.untold.add(id_)
+            memo.created.add(id_)
+            memo.without_facts.add(id_)
         return id_
 
     def expect(self, normals: Iterable[str], *, limit: int | None = None) -> None:
-        """Read names ahead for later calls of `named`, in one query; entities that have them must be written before."""
+        """Read names ahead for later calls of `entities_by_name`, in one query; write their entities before."""
         memo, missing = self._memo, [name for name in normals if not self._is_cached(name, limit)]
-        entities = super().named(missing, limit=limit)
+        entities = super().entities_by_name(missing, limit=limit)
         for normal in missing:
             bearers = entities.get(normal, [])
             is_all = limit is None or len(bearers) < limit
-            memo.named[normal] = None if is_all else limit, [entity.id for entity in bearers]
+            memo.by_name[normal] = None if is_all else limit, [entity.id for entity in bearers]
             memo.entities.update((entity.id, entity) for entity in bearers)
 
-    def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
+    def entities_by_name(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
         memo = self._memo
         if not all(self._is_cached(normal, limit) for normal in normals):
-            return super().named(normals, limit=limit)
-        ids = {normal: memo.named[normal][1][:limit] for normal in normals}
+            return super().entities_by_name(normals, limit=limit)
+        ids = {normal: memo.by_name[normal][1][:limit] for normal in normals}
         return {normal: [memo.entities[id_] for id_ in entity_ids] for normal, entity_ids in ids.items() if entity_ids}
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
         memo = self._memo
-        is_cached = all(id_ in memo.made and id_ in memo.entities for id_ in ids)
+        is_cached = all(id_ in memo.created and id_ in memo.entities for id_ in ids)
         return {id_: memo.entities[id_] for id_ in ids} if is_cached else super().entities(ids)
 
     def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
-        return [] if source in self._memo.untold else super().facts(source, type_, target, said)
+        return [] if source in self._memo.without_facts else super().facts(source, type_, target, said)
 
     def put(self, *records: Episode | Alias | Mention | Happening) -> None:
         """Write records, replacing those with the same keys; append happenings to the history."""
         self._change.put(*records)
         for record in records:
             if isinstance(record, Alias):
-                self._memo.named.pop(record.normal, None)
+                self._memo.by_name.pop(record.normal, None)
 
     def drop(self, record: type[Alias | Mention | Happening], **key: str | int) -> None:
         """Delete the records of a class whose fields have these values."""
         self._change.drop(table_of(record).name, **key)
         if record is Alias:
-            self._memo.named.pop(str(key["normal"]), None)
+            self._memo.by_name.pop(str(key["normal"]), None)
 
     def put_entity(self, entity: Entity, passages: Sequence[NewPassage] | None = None) -> None:
         """Write an entity, replacing the one with the same id.
@@ -418,9 +418,9 @@ class GraphChange(ChangingSpace, GraphReading):
         self._put_searchable(entity, "entity", passages)
         memo = self._memo
         previous = memo.entities.get(entity.id)
-        is_new = previous is None and entity.id in memo.made
+        is_new = previous is None and entity.id in memo.created
         if not is_new and (previous is None or previous.expired_at is not None or entity.expired_at is not None):
-            memo.named.clear()  # an entity became live or expired, and its names are unknown here
+            memo.by_name.clear()  # an entity became live or expired, and its names are unknown here
         memo.entities[entity.id] = entity
 
     def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
@@ -431,7 +431,7 @@ class GraphChange(ChangingSpace, GraphReading):
         """
         relation = checked(relation)
         self._put_searchable(relation, "relation", passages, stage=stage_of(relation))
-        self._memo.untold -= {relation.source, relation.target}
+        self._memo.without_facts -= {relation.source, relation.target}
 
     def drop_mentions(self, mentions: Iterable[Mention]) -> None:
         """Delete mentions."""
@@ -457,7 +457,7 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def _is_cached(self, normal: str, limit: int | None) -> bool:
         """Return whether the entities of a name are cached up to this limit."""
-        cached_limit, _ = self._memo.named.get(normal, (0, None))
+        cached_limit, _ = self._memo.by_name.get(normal, (0, None))
         return cached_limit is None or (limit is not None and limit <= cached_limit)
 
     def _put_searchable(
@@ -482,7 +482,7 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def _drop_texts(self, kind: Subject, id_: str) -> None:
         texts = texts_of(self._namespace, kind)
-        if texts in self._change.spaces:
+        if texts in self._change.namespace_ids:
             with self._change.inside(texts):
                 self._change.drop_owner(kind, id_)
 

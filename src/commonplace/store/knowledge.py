@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from commonplace.store.change import ChangingSpace, SpaceReading
-from commonplace.store.dialect import SPACE, each, listed_numbers
+from commonplace.store.dialect import SPACE, listed_numbers, unnest
 from commonplace.store.rows import Row, check_times, form_of
 from commonplace.store.validate import check_recorded
 from commonplace.types import Owner, OwnerWrite
@@ -48,7 +48,7 @@ class KnowledgeReading(SpaceReading):
         """Return items by their owners' numbers, deleted or not; unknown numbers are absent."""
         sql = f"""
             SELECT {_COLUMNS}
-            FROM {each("numbers")} j
+            FROM {unnest("numbers")} j
                 CROSS JOIN knowledge_items k ON k.owner = j.value
                 CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
             WHERE k.namespace = {SPACE}
@@ -74,7 +74,7 @@ class KnowledgeReading(SpaceReading):
 
     def contexts(self) -> list[ContextRecord]:
         """Return all contexts, by name."""
-        return self._find(_CONTEXT, rest="ORDER BY name")
+        return self._find(_CONTEXT, clause="ORDER BY name")
 
 
 class KnowledgeChange(ChangingSpace, KnowledgeReading):

@@ -69,7 +69,7 @@ class LedgerReading(SpaceReading):
         issues = self.issues(IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=about))
         return next((issue for issue in issues if set(issue.memory_ids) == memories), None)
 
-    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+    def memories_named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of the memories that an agent's issues with one of these statuses name."""
         sql = f"""
             SELECT m.memory FROM issues AS i INDEXED BY issues_by_status
@@ -142,7 +142,7 @@ class LedgerChange(ChangingSpace, LedgerReading):
                 WHERE namespace = :space AND number > (CAST(:space AS BIGINT) - 1) << 32
                     AND number < CAST(:space AS BIGINT) << 32
             """
-            ((change.last_event,),) = change.rows(sql, {"space": change.space})
+            ((change.last_event,),) = change.rows(sql, {"space": change.namespace_id})
         change.last_event += 1
         change.write(stored, number=change.last_event)
 
@@ -188,5 +188,5 @@ class LedgerChange(ChangingSpace, LedgerReading):
 
     def _list_memories(self, table: str, issue: str, memory_ids: Sequence[str]) -> None:
         self._change.drop(table, issue=issue)
-        key = {"namespace": self._change.space, "issue": issue}
+        key = {"namespace": self._change.namespace_id, "issue": issue}
         self._change.add_rows(SCHEMA[table], [{**key, "memory": id_} for id_ in dict.fromkeys(memory_ids)])

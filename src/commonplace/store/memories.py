@@ -17,8 +17,8 @@ from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.rows import (
-    Asked,
     Row,
+    RowQuery,
     Values,
     check_times,
     checked,
@@ -109,9 +109,9 @@ class MemoryChange(ChangingSpace):
         self.knowledge = KnowledgeChange(change)
         self.ledger = LedgerChange(change)
 
-    def rows_of(self, asked: Iterable[Asked]) -> Iterator[tuple[Table, Values]]:
+    def rows_of(self, queries: Iterable[RowQuery]) -> Iterator[tuple[Table, Values]]:
         """Yield rows of several tables of this namespace as the transaction sees them; see `rows_of`."""
-        return rows_of(self._change, self._change.namespace, asked)
+        return rows_of(self._change, self._change.namespace, queries)
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -151,7 +151,7 @@ class MemoryChange(ChangingSpace):
         """
         old = self._version(number)
         if old is not None:
-            key = {"namespace": self._change.space, "owner": number}
+            key = {"namespace": self._change.namespace_id, "owner": number}
             if old.record.content != record.content:
                 self._change.execute(SQL["detach"], key)
             self._change.execute(SQL["revise"], {**key, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
@@ -194,7 +194,7 @@ class MemoryChange(ChangingSpace):
         refuse_wide(f"memory {old.owner.id!r}", *bands)
         self._refuse_live(old.owner.id)
         # The version is deleted and written again from its stored rows.
-        key = {"namespace": self._change.space, "owner": number}
+        key = {"namespace": self._change.namespace_id, "owner": number}
         rows = self._change.rows(SQL["written"], key)
         passages = tuple(NewPassage(id_, _CHUNK.build(chunk), ids, vector) for id_, *chunk, ids, vector in rows)
         dates = self._change.rows(SQL["dates"], key)
@@ -256,7 +256,7 @@ class MemoryChange(ChangingSpace):
     def _insert(self, write: MemoryWrite, created_at: float, expired_at: float | None = None) -> int:
         """Write a checked version as the latest one, and return its number."""
         change, id_ = self._change, write.owner.id
-        change.execute(SQL["outdate"], {"namespace": change.space, "id": id_})
+        change.execute(SQL["outdate"], {"namespace": change.namespace_id, "id": id_})
         content = write.record.content
         number = change.add_owner(
             write.owner, write.passages, content=content, created_at=created_at, expired_at=expired_at
@@ -266,7 +266,7 @@ class MemoryChange(ChangingSpace):
         return number
 
     def _mark(self, id_: str) -> None:
-        self._change.add_rows(SCHEMA["mirror_due"], [{"namespace": self._change.space, "id": id_}], "keep")
+        self._change.add_rows(SCHEMA["mirror_due"], [{"namespace": self._change.namespace_id, "id": id_}], "keep")
 
     def _linked(self, source: str, type_: str | None) -> None:
         if type_ in (None, SUPERSEDES, CONFLICTS, HOLDS_BESIDE):
@@ -280,7 +280,7 @@ def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest
     at = write.record.born_at if write.owner.at is None else write.owner.at
     columns = {"owner": number, "id": write.owner.id, "is_latest": int(is_latest), "digest": write.digest, "at": at}
     change.write(write.record, **columns)
-    key = {"namespace": change.space, "owner": number}
+    key = {"namespace": change.namespace_id, "owner": number}
     if is_live:
         change.add_rows(SCHEMA["memory_bands"], [{**key, "band": band} for band in set(write.bands)])
     dates = [{**key, "since": since, "until": until} for since, until in set(write.dates)]
@@ -417,7 +417,7 @@ class MemoryStore:
         self, namespace: str, numbers: Sequence[int]
     ) -> dict[int, tuple[Passage, Owner, StoredMemory | None]]:
         """Return the passages that exist in this namespace, by number, with their owners and versions of memories."""
-        ahead: Sequence[int] = self._connections.known((SQL["passages_of_hits"], namespace), tuple)
+        ahead: Sequence[int] = self._connections.cached((SQL["passages_of_hits"], namespace), tuple)
         requested, width = ahead if set(numbers).issubset(ahead) else numbers, owners.PASSAGE_WIDTH
         return {
             row[0]: (
@@ -432,7 +432,7 @@ class MemoryStore:
     def passages_ahead(self, namespace: str, numbers: Sequence[int]) -> None:
         """Send the query of `passages_with_owners` ahead to a server, for all passages that may be requested."""
         connections = self._connections
-        if connections.place and connections.known((SQL["passages_of_hits"], namespace), lambda: numbers) is numbers:
+        if connections.place and connections.cached((SQL["passages_of_hits"], namespace), lambda: numbers) is numbers:
             values = {"namespace": namespace, "numbers": listed_numbers(numbers)}
             connections.ahead([(SQL["passages_of_hits"], values)], namespace)
 
@@ -486,12 +486,12 @@ class MemoryStore:
 
     def pages(self, namespace: str) -> list[JournalPage]:
         """Return the journal pages, sorted by name."""
-        return find(self._connections, namespace, form_of(JournalPage), rest="ORDER BY page")
+        return find(self._connections, namespace, form_of(JournalPage), clause="ORDER BY page")
 
     def notes(self, namespace: str | None, kind: str, id_: str | None = None) -> list[Note]:
         """Return the notes of one kind, or the one with this id, of a namespace or of all; sorted by time, id, body."""
         criteria = {"kind": kind} if id_ is None else {"kind": kind, "id": id_}
-        records = self._connections.known(
+        records = self._connections.cached(
             ("notes", namespace, *criteria.values()),
             lambda: find(self._connections, namespace, form_of(Note), criteria),
         )
@@ -508,11 +508,11 @@ class MemoryStore:
         """
         with self._connections.writing(namespace) as db:
             change = Change(db, namespace)
-            if namespace not in change.spaces:
+            if namespace not in change.namespace_ids:
                 return 0
             sql = "SELECT count(*) FROM owners WHERE namespace = :namespace"
-            ((deleted,),) = change.rows(sql, {"namespace": change.space})
-            for namespace_id in change.spaces.values():
+            ((deleted,),) = change.rows(sql, {"namespace": change.namespace_id})
+            for namespace_id in change.namespace_ids.values():
                 for table in reversed(TABLES):
                     if table.has_namespace:
                         drop(db, table.name, namespace=namespace_id)

@@ -44,9 +44,9 @@ PASSAGE_WIDTH: Final = 4 + len(_CHUNK.columns)
 _BATCH_SIZE: Final = 500
 
 
-def plain_owners(store: Store, namespace: str, wanted: Filter) -> Iterator[tuple[int, Owner]]:
+def plain_owners(store: Store, namespace: str, filter_: Filter) -> Iterator[tuple[int, Owner]]:
     """Yield (number, owner), ascending, of owners that pass a filter and are neither memories nor knowledge items."""
-    numbers = store.matching_owners(namespace, wanted)
+    numbers = store.matching_owners(namespace, filter_)
     for begin in range(0, len(numbers), _BATCH_SIZE):
         batch = numbers[begin : begin + _BATCH_SIZE]
         recorded = {*store.memory_records(namespace, batch), *store.knowledge(namespace).of_numbers(batch)}

@@ -717,20 +717,21 @@ def _locking(namespace: str) -> str:
     return f"SELECT pg_advisory_xact_lock({int.from_bytes(digest, signed=True)})"
 
 
-def refuse_other_version(db: Database, where: Address) -> None:
+def refuse_other_version(db: Database, address: Address) -> None:
     """Refuse a database whose schema or postings have another version than this Commonplace has."""
     version, recall = map(int, db.execute(_VERSIONS).fetchone())
     if version != VERSION:
         raise StoreVersionError(
-            f"the store {where} has schema version {version}, this Commonplace knows version {VERSION}",
+            f"the store {address} has schema version {version}, this Commonplace knows version {VERSION}",
             remedy="upgrade Commonplace" if version > VERSION else "export it with the Commonplace that made it",
         )
     if recall != postings.VERSION:
         raise StoreVersionError(
-            f"the store {where} was made by another build, which analyses texts for searches differently or not at all",
+            f"the store {address} was made by another build, which analyses texts for searches differently or "
+            "not at all",
             remedy="upgrade Commonplace"
             if recall > postings.VERSION
-            else f"let the tables' owner run `commonplace init {where.option}`, which rebuilds what searches read",
+            else f"let the tables' owner run `commonplace init {address.option}`, which rebuilds what searches read",
         )
 
 

@@ -23,7 +23,7 @@ from commonplace.store import rights
 from commonplace.store.connection import EVERY, Connections
 from commonplace.store.dialect import Database
 from commonplace.store.owners import build_entry
-from commonplace.store.statements import Statements, named
+from commonplace.store.statements import Statements, named_statements
 from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
 from commonplace.types import TokenEntry
@@ -229,7 +229,7 @@ class PostingsReader:
     @property
     def claims(self) -> list[tuple[str, str]]:
         """Further (claim, statement) pairs of the integrity check; a statement counts the violations."""
-        return list(named("recall_consistency"))
+        return list(named_statements("recall_consistency"))
 
     def rebuild(self) -> None:
         """Rebuild the tables that searches read; writers wait meanwhile."""

@@ -181,12 +181,12 @@ def _valid(name: object, column: Column, value: Any) -> Any:
     return value
 
 
-def refuse_unstorable(what: object, *names: str) -> None:
+def refuse_unstorable(label: object, *names: str) -> None:
     """Refuse names and labels with characters that no database can hold."""
     for name in names:
         if storable(name) != name:
             raise UsageError(
-                f"{what} {name!r:.80} holds NUL or half of a surrogate pair, which no store can keep",
+                f"{label} {name!r:.80} holds NUL or half of a surrogate pair, which no store can keep",
                 remedy="give it without such characters",
             )
 
@@ -218,14 +218,14 @@ def unlisted(text: str) -> tuple[Any, ...]:
     return tuple(json.loads(text)) if text else ()
 
 
-Asked = tuple[Table, Mapping[str, Sequence[Any]]]
+RowQuery = tuple[Table, Mapping[str, Sequence[Any]]]
 """A table and, by column, the accepted values; no columns select all rows."""
 
 
-def rows_of(db: Database, namespace: str | None, asked: Iterable[Asked]) -> Iterator[tuple[Table, Values]]:
+def rows_of(db: Database, namespace: str | None, queries: Iterable[RowQuery]) -> Iterator[tuple[Table, Values]]:
     """Yield rows of several tables, of one namespace or of all; a server gets all queries at once."""
     results: list[tuple[Table, Iterable[Row]]] = []
-    for table, wanted in asked:
+    for table, wanted in queries:
         condition = where(table, wanted)
         if condition is not None:
             scope = f"namespace = {SPACE}" if namespace is not None and table.has_namespace else ""
@@ -246,7 +246,7 @@ def rows_of(db: Database, namespace: str | None, asked: Iterable[Asked]) -> Iter
 
 def hanging_rows(db: Database, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
     """Yield rows of a numbered table and all rows that refer to them by number, directly or not, with their tables."""
-    asked: list[Asked] = [(table, {table.key[-1]: numbers})]
+    asked: list[RowQuery] = [(table, {table.key[-1]: numbers})]
     while asked:
         found_numbers: defaultdict[str, list[int]] = defaultdict(list)
         for source, row in rows_of(db, namespace, asked):

@@ -20,7 +20,7 @@ from commonplace.store.rows import Form, form_of
 from commonplace.store.schema import SCHEMA, TABLES, Table
 
 
-def named(file: str) -> Iterator[tuple[str, str]]:
+def named_statements(file: str) -> Iterator[tuple[str, str]]:
     """Yield (name, statement) of a file; drop further comments above a statement, which are for readers."""
     for text in statements(file):
         title, *lines = text.strip().removesuffix(";").split("\n")
@@ -68,7 +68,7 @@ class Statements:
     def _found(self) -> dict[str, str]:
         by_name: dict[str, str] = {}
         placeholders = ChainMap(_PLACEHOLDERS, by_name, {} if self is SHARED else SHARED._found)
-        for name, sql in named(self._file):
+        for name, sql in named_statements(self._file):
             by_name[name] = sql.format_map(placeholders)
         return by_name
 

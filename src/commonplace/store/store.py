@@ -30,8 +30,8 @@ from commonplace.store.dialect import Database, listed, listed_numbers, quoted
 from commonplace.store.filters import matching_owners
 from commonplace.store.memories import MemoryStore
 from commonplace.store.rows import (
-    Asked,
     Row,
+    RowQuery,
     Values,
     check_times,
     drop,
@@ -196,7 +196,7 @@ class Store(MemoryStore):
 
     def head(self, namespace: str) -> Head:
         """Return the last change of a namespace; writes to other namespaces do not move it."""
-        rows = self._connections.known(("head", namespace), lambda: self._read(queries.SQL["head"], namespace))
+        rows = self._connections.cached(("head", namespace), lambda: self._read(queries.SQL["head"], namespace))
         return Head(rows[0][0], rows[0][1]) if rows else Head()
 
     def heads(self) -> dict[str, Head]:
@@ -224,13 +224,13 @@ class Store(MemoryStore):
         if change >= head.change:
             return head.token if change == head.change else ""
         key = "token", namespace, change
-        rows = self._connections.known(key, lambda: self._read(queries.SQL["token"], namespace, change=change))
+        rows = self._connections.cached(key, lambda: self._read(queries.SQL["token"], namespace, change=change))
         return rows[0][0] if rows else ""
 
-    def rows_of(self, asked: Iterable[Asked], namespace: str | None = None) -> Iterator[tuple[Table, Values]]:
+    def rows_of(self, queries: Iterable[RowQuery], namespace: str | None = None) -> Iterator[tuple[Table, Values]]:
         """Yield rows of several tables; see `rows_of`."""
         with self._connections.reading(EVERY if namespace is None else namespace) as db:
-            yield from rows_of(db, namespace, asked)
+            yield from rows_of(db, namespace, queries)
 
     def hanging_rows(self, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
         """Yield rows with all rows that depend on them; see `hanging_rows`."""
@@ -286,7 +286,7 @@ class Store(MemoryStore):
 
     def embedding(self) -> Embedding | None:
         """Return the embedder that made the vectors of this store, None before `set_embedding`."""
-        return embedding_of(dict(self._connections.known(META, lambda: self._connections.rows(META))))
+        return embedding_of(dict(self._connections.cached(META, lambda: self._connections.rows(META))))
 
     def set_embedding(self, embedding: Embedding) -> None:
         """Record which embedder makes this store's vectors.
@@ -347,7 +347,7 @@ class Store(MemoryStore):
         """Delete owners and their passages in one transaction and return its change number; ignore unknown numbers."""
         with self._connections.writing(namespace) as db:
             change = Change(db, namespace)
-            for number in dict.fromkeys(map(int, owner_numbers)) if namespace in change.spaces else ():
+            for number in dict.fromkeys(map(int, owner_numbers)) if namespace in change.namespace_ids else ():
                 change.remove_owner(number)
             return change.finish()
 
@@ -408,7 +408,7 @@ class Store(MemoryStore):
         session; passages outside a session have none.
         """
         # Most namespaces hold no conversation; a snapshot knows whether this one does.
-        if not self._connections.known(("session", namespace), lambda: True):
+        if not self._connections.cached(("session", namespace), lambda: True):
             return []
         return self._of_numbers("neighbours", namespace, numbers)
 
@@ -416,7 +416,7 @@ class Store(MemoryStore):
         self, namespace: str, numbers: Sequence[int]
     ) -> tuple[dict[int, TokenEntry], list[tuple[int, int]]]:
         """Return the `tokens` of passages and of their neighbours, and the pairs that `neighbours` returns."""
-        if not self._connections.known(("session", namespace), lambda: True):
+        if not self._connections.cached(("session", namespace), lambda: True):
             return self.tokens(namespace, numbers), []
         rows = self._of_numbers("tokens_beside", namespace, numbers)
         tokens = {row[0]: TokenEntry(*row) for row in rows if row[2] is not None}
@@ -437,17 +437,17 @@ class Store(MemoryStore):
         (position,) = self._read(queries.SQL["last_position"], namespace, session=session)[0]
         return -1 if position is None else int(position)
 
-    def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
+    def matching_owners(self, namespace: str, filter_: Filter) -> list[int]:
         """Return the numbers of the owners that pass the filter, ascending."""
         with self._connections.reading(namespace) as db:
-            return matching_owners(db, namespace, wanted)
+            return matching_owners(db, namespace, filter_)
 
     def counts(self, namespace: str | None = None) -> dict[str, int]:
         """Return the counts `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`.
 
         None counts all namespaces; the first three then include the texts of graphs.
         """
-        row = self._connections.known(("counts", namespace), lambda: self._read(queries.SQL["counts"], namespace)[0])
+        row = self._connections.cached(("counts", namespace), lambda: self._read(queries.SQL["counts"], namespace)[0])
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
     def entries_since(self, namespace: str, change: int, upto: int) -> Iterator[IndexEntry]:
@@ -469,7 +469,7 @@ class Store(MemoryStore):
         Counts without reading them; the first number may include passages that were deleted since.
         """
         key = "pending", namespace, change
-        written, deleted = self._connections.known(
+        written, deleted = self._connections.cached(
             key, lambda: self._read(queries.SQL["pending"], namespace, change=change)[0]
         )
         return written, deleted
@@ -506,7 +506,7 @@ class Store(MemoryStore):
             with self._connections.writing(namespace_of(name)) as db:
                 refuse_other_maker(read_embedding(db), embedding)
                 change = Change(db, namespace_of(name))
-                if name not in change.spaces:  # erased meanwhile
+                if name not in change.namespace_ids:  # erased meanwhile
                     continue
                 values = {"space": namespace_id, "numbers": listed_numbers(new_vectors)}
                 pending = db.execute(_SQL["pending_of"], values).fetchall()
@@ -673,7 +673,7 @@ def _by_namespace(numbered: Iterable[tuple[int, Value]]) -> dict[int, dict[int, 
 
 def _renumber(change: Change, owner_numbers: Collection[int], vectors: Mapping[int, bytes]) -> None:
     """Give the passages of live owners new numbers, and those without a vector the vector of their old number."""
-    namespace_id, stored = change.space, dict[str, list[Values]]()
+    namespace_id, stored = change.namespace_id, dict[str, list[Values]]()
     key = {"space": namespace_id, "owners": listed_numbers(owner_numbers)}
     change.execute(_SQL["stamp"], {**key, "change": change.number})
     for name in ("passages", "passage_vectors"):

@@ -45,20 +45,20 @@ def upgrade_command(name: str) -> str:
     return f"`commonplace index upgrade --embedder {name}`"
 
 
-def refuse_other_maker(held: Embedding | None, made_by: Embedding | None) -> None:
+def refuse_other_maker(stored: Embedding | None, made_by: Embedding | None) -> None:
     """Refuse vectors whose embedder differs from that of the stored ones; accept them if either is None."""
-    if held is not None and made_by is not None and held != made_by:
+    if stored is not None and made_by is not None and stored != made_by:
         raise EmbedderMismatchError(
-            f"the store changed its embedder from {made_by} to {held} meanwhile, and nothing was written",
+            f"the store changed its embedder from {made_by} to {stored} meanwhile, and nothing was written",
             remedy="try again",
         )
 
 
-def refuse_other_reembedding(under_way: Embedding | None, wanted: Embedding) -> None:
+def refuse_other_reembedding(under_way: Embedding | None, embedding: Embedding) -> None:
     """Refuse a change of embedder other than the one that is under way."""
-    if under_way != wanted:
+    if under_way != embedding:
         status = f"is under way to {under_way}" if under_way else "is over"
-        raise StoreError(f"a change of the store's embedder {status}, not to {wanted}", remedy="begin it again")
+        raise StoreError(f"a change of the store's embedder {status}, not to {embedding}", remedy="begin it again")
 
 
 def refuse_unfit_vectors(embedding: Embedding, vectors: Sequence[bytes]) -> None:
@@ -86,13 +86,13 @@ Recorded = TypeVar("Recorded", MemoryWrite, KnowledgeWrite)
 
 
 def check_recorded(
-    write: Recorded, kind: Kind, what: str, embedding: Embedding | None, *times: float | None
+    write: Recorded, kind: Kind, label: str, embedding: Embedding | None, *times: float | None
 ) -> Recorded:
     """Check a version of a memory or an item of knowledge; return it as it is stored."""
     owner = write.owner
     if owner.kind != kind or owner.path or owner.stamp:
         origin = f"of the file {owner.path!r}" if owner.kind == kind else f"of the kind {owner.kind!r}"
-        raise UsageError(f"{owner.id!r} is {origin}, not {what}", remedy="put it as an owner")
+        raise UsageError(f"{owner.id!r} is {origin}, not {label}", remedy="put it as an owner")
     stored = check_write(OwnerWrite(owner, write.passages), embedding)
     name = f"{kind} {owner.id!r}"
     check_times(name, *times)

@@ -201,20 +201,20 @@ def slips(word: str) -> int:
     return 0 if len(word) < MIN_LENGTH else 1 if len(word) < _LONG else 2
 
 
-def edits(one: str, other: str, most: int) -> int:
+def edits(left: str, right: str, most: int) -> int:
     """Return the number of edits between two words, or `most` + 1 if it exceeds `most`.
 
     An edit inserts, deletes or replaces a character, or swaps two neighbours (optimal string alignment).
     """
-    if abs(len(one) - len(other)) > most:
+    if abs(len(left) - len(right)) > most:
         return most + 1
     before: list[int] = []
-    row = list(range(len(other) + 1))
-    for row_index, letter in enumerate(one, 1):
+    row = list(range(len(right) + 1))
+    for row_index, letter in enumerate(left, 1):
         earlier, before, row = before, row, [row_index]
-        for column, target in enumerate(other, 1):
+        for column, target in enumerate(right, 1):
             cost = min(row[-1] + 1, before[column] + 1, before[column - 1] + (letter != target))
-            if row_index > 1 and column > 1 and letter == other[column - 2] and one[row_index - 2] == target:
+            if row_index > 1 and column > 1 and letter == right[column - 2] and left[row_index - 2] == target:
                 cost = min(cost, earlier[column - 2] + 1)
             row.append(cost)
         if min(row) > most:
@@ -234,12 +234,12 @@ def respelled(query: str, is_word: Callable[[str], bool], near: Callable[[str], 
 
     def replaced(match: re.Match[str]) -> str:
         word = match[0]
-        return word if not slips(word) or is_word(word) else meant(word, near(word)) or word
+        return word if not slips(word) or is_word(word) else find_correction(word, near(word)) or word
 
     return WORDS.sub(replaced, query)
 
 
-def meant(word: str, texts: Iterable[str]) -> str:
+def find_correction(word: str, texts: Iterable[str]) -> str:
     """Return the word of the texts that corrects a misspelt one: the nearest, then the commonest; "" for none.
 
     Both have the same first letter, and their lengths differ by at most one: few misspellings differ more, and most

@@ -114,13 +114,13 @@ class Unit:
     Attributes:
         gap: the white space before it.
         text: as written, with the marks of an item or heading.
-        said: `text` without these marks.
+        body: `text` without these marks.
         key: the normal form without asides, or the code itself. Units with equal keys say the same.
     """
 
     gap: str
     text: str
-    said: str
+    body: str
     key: str
     is_prose: bool
 
@@ -134,9 +134,9 @@ class Unit:
         return self.is_prose and _HEADING.match(self.text) is not None
 
 
-def say_the_same(one: str, other: str) -> bool:
+def say_the_same(left: str, right: str) -> bool:
     """Return whether two texts say the same things in the same order, without asides."""
-    return [unit.key for unit in units_of(one)] == [unit.key for unit in units_of(other)]
+    return [unit.key for unit in units_of(left)] == [unit.key for unit in units_of(right)]
 
 
 def units_of(text: str) -> list[Unit]:

@@ -44,7 +44,7 @@ def quality(bm25: float, semantic: float, two_stage: float) -> dict[str, Any]:
 
 def test_what_is_asked_for_is_what_the_contracts_and_the_design_ask_for() -> None:
     """The targets are quoted: a slip here would let a figure pass."""
-    found = {each.what: each for each in figures.figures(ASKED, ["s"])}
+    found = {each.name: each for each in figures.figures(ASKED, ["s"])}
     asked = {
         what: tuple(bound and (bound.sign, bound.value) for bound in (each.contract, each.aim))
         for what, each in found.items()
@@ -94,7 +94,7 @@ def test_what_is_asked_for_is_what_the_contracts_and_the_design_ask_for() -> Non
     assert not any(each.is_smaller for each in found.values())
     known = ("medquad", "cosqa-dev", "cranfield")
     least = {
-        each.what: each.aim for each in figures.figures(ASKED, known) if each.what.removeprefix("nDCG@10 on ") in known
+        each.name: each.aim for each in figures.figures(ASKED, known) if each.name.removeprefix("nDCG@10 on ") in known
     }
     assert least == {f"nDCG@10 on {name}": Bound("≥", aim) for name, aim in zip(known, (0.60, 0.51, 0.40), strict=True)}
 
@@ -135,18 +135,18 @@ def test_a_row_that_could_not_be_measured_says_why(
 def test_gains_are_over_the_better_method_over_bm25_and_in_the_mean() -> None:
     """.55 is 10 % above .5 and 37.5 % above .4, and .45 is 10 % below .5: the mean of +37.5 and −10 is 13.75."""
     measured = {"retrieval a": quality(0.4, 0.5, 0.55), "retrieval b": quality(0.5, 0.3, 0.45)}
-    rows = {each.what: row(each, measured, {}) for each in figures.figures(ASKED, ["a", "b"]) if "on " in each.what}
+    rows = {each.name: row(each, measured, {}) for each in figures.figures(ASKED, ["a", "b"]) if "on " in each.name}
     shown = {what: (told["measured"], told["contract_reached"], told["aim_reached"]) for what, told in rows.items()}
     assert shown["nDCG@10 on a, gain over the better of bm25 and semantic"] == ("+10 %", "yes", "–")
     assert shown["nDCG@10 on a, gain over bm25"] == ("+37.5 %", "–", "yes")
     assert shown["nDCG@10 on b, gain over bm25"] == ("−10 %", "–", "no")
     assert shown["precision@10 on a"] == ("55 %", "no", "–")
-    (mean,) = (each for each in figures.figures(ASKED, ["a", "b"]) if "mean" in each.what)
+    (mean,) = (each for each in figures.figures(ASKED, ["a", "b"]) if "mean" in each.name)
     assert row(mean, measured, {})["measured"] == "+13.8 %"
 
 
 def test_a_newest_memory_that_is_not_found_is_not_above_an_overtaken_one() -> None:
-    (newest,) = (each for each in figures.figures(ASKED, []) if each.what.endswith("newest above overtaken"))
+    (newest,) = (each for each in figures.figures(ASKED, []) if each.name.endswith("newest above overtaken"))
     of_update = {"newest_first": 10, "overtaken_first": 38, "with_overtaken": 50}
     assert row(newest, {ALONE: {"styles": {"update": of_update}}}, {})["measured"] == "20 %"
 

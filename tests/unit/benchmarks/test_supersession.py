@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.supersession import Judged, Reader, asked, held_out, of_families, run
+from benchmarks.supersession import Judged, Reader, held_out, of_families, question_figures, run
 
 from commonplace.errors import UsageError
 
@@ -24,7 +24,7 @@ def test_of_each_memory_the_likeliest_newer_one_is_asked_about() -> None:
     values = np.array([[-1, 0.5, 0.4, 0], [-1, -1, 0.9, 0], [0, 0, -1, 0.1], [0, 0.8, 0, -1]], np.float32)
     true, left = np.zeros((2, 4, 4), np.bool_)
     true[0, 2] = true[1, 2] = left[3, 1] = True
-    assert asked([Judged(values, true, left)] * 2) == {"overtaken": 4, "asked": 2, "in_vain_per_person": 1.0}
+    assert question_figures([Judged(values, true, left)] * 2) == {"overtaken": 4, "asked": 2, "in_vain_per_person": 1.0}
 
 
 def test_the_cut_of_one_half_is_shown_on_the_other() -> None:
@@ -50,8 +50,8 @@ def test_pairs_of_questions_and_of_the_file_are_true(tmp_path: Path) -> None:
         for place, text in enumerate(TEXTS)
     ]
     memories.write_text("\n".join(map(json.dumps, rows)))
-    asked = {"id": "q", "question": "Where is the burrow?", "style": "update"}
-    each = [{**asked, "user": user, "relevant": [f"{user}2"], "stale": [f"{user}0"]} for user in "ab"]
+    question_figures = {"id": "q", "question": "Where is the burrow?", "style": "update"}
+    each = [{**question_figures, "user": user, "relevant": [f"{user}2"], "stale": [f"{user}0"]} for user in "ab"]
     questions.write_text("\n".join(map(json.dumps, each)))
     further.write_text(json.dumps({"supersedes": [["a1", "a0", "why"]], "artefacts": [["a2", "a1", "no"]]}))
     talk.write_text("\n".join(json.dumps({"content": text}) for text in TEXTS))

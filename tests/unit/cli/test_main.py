@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.main import server_asked_for
+from commonplace.cli.main import server_invocation
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,13 @@ from commonplace.cli.main import server_asked_for
     ],
 )
 def test_what_a_client_was_told_to_start_is_a_server(arguments: str, store: str | None, namespace: str | None) -> None:
-    assert server_asked_for(arguments.split()) == Invocation(store=store, namespace=namespace)
+    assert server_invocation(arguments.split()) == Invocation(store=store, namespace=namespace)
 
 
 def test_a_server_that_watches_says_so_last() -> None:
     """As `mcp --print-config --watch` has it."""
-    assert server_asked_for(["mcp", "--watch"]) == Invocation(watches=True)
-    assert server_asked_for(["mcp", "--store", "a", "--watch"]) == Invocation(store="a", watches=True)
+    assert server_invocation(["mcp", "--watch"]) == Invocation(watches=True)
+    assert server_invocation(["mcp", "--store", "a", "--watch"]) == Invocation(store="a", watches=True)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_a_server_that_watches_says_so_last() -> None:
 )
 def test_everything_else_is_parsed(arguments: list[str]) -> None:
     """There is one parser: what it would refuse, or take otherwise, is not judged before it."""
-    assert server_asked_for(arguments) is None
+    assert server_invocation(arguments) is None

@@ -108,7 +108,7 @@ def test_where_another_process_watches_it_waits_for_its_turn(
     attend: Callable[[Book], ProjectWatch], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each agent's client starts a server of its own for the same project, and any of them may end first."""
-    monkeypatch.setattr(watch, "AGAIN_S", 0.0)
+    monkeypatch.setattr(watch, "RETRY_S", 0.0)
     watching = Watching()
     book = Book(StoreBusyError("it is watched already"), StoreBusyError("it is watched already"), watching)
     attend(book)

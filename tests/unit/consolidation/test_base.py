@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 import commonplace
-from commonplace.consolidation.base import ChangeRecorder, ConsolidationAgent, Plan, PlannedAgent
+from commonplace.consolidation.base import AgentPlan, ChangeRecorder, ConsolidationAgent, PlannedAgent
 from commonplace.consolidation.results import DecayResult, Result
 from commonplace.consolidation.runner import RunOptions, run
 from commonplace.consolidation.runtime import ConfidenceConfig
@@ -32,7 +32,7 @@ class Tidier(PlannedAgent[DecayResult]):
         chosen = Selection(tags=("old", "bad", "none"), statuses=("active",), order="id")
         return [each.owner.id for each in self._runtime.store.memories(self._runtime.namespace, chosen)]
 
-    def plan(self, item: str) -> Plan[DecayResult]:
+    def plan(self, item: str) -> AgentPlan[DecayResult]:
         memory = self._active(item)
         if "none" in memory.owner.tags:
             raise NoRelation("nothing to be done")
@@ -44,7 +44,7 @@ class Tidier(PlannedAgent[DecayResult]):
                 raise ZeroDivisionError("after the first act")
             return result
 
-        return Plan(result, (memory,), "decay", "gc", self.confidence, "high", "it is old", {"score": 0.01}, apply)
+        return AgentPlan(result, (memory,), "decay", "gc", self.confidence, "high", "it is old", {"score": 0.01}, apply)
 
     def item_of(self, issue: Issue) -> str:
         return issue.memory_ids[0]
@@ -55,12 +55,12 @@ class Unsure(Tidier):
 
 
 class Asking(Tidier):
-    def plan(self, item: str) -> Plan[DecayResult]:
-        return replace(super().plan(item), needs_a_person=True)
+    def plan(self, item: str) -> AgentPlan[DecayResult]:
+        return replace(super().plan(item), needs_review=True)
 
 
 class Telling(Tidier):
-    def plan(self, item: str) -> Plan[DecayResult]:
+    def plan(self, item: str) -> AgentPlan[DecayResult]:
         return replace(super().plan(item), apply=None)
 
 
@@ -315,7 +315,7 @@ def test_a_memory_that_changes_between_plan_and_act_is_planned_anew(three: Engin
     planned: list[int] = []
 
     class Slow(Tidier):
-        def plan(self, item: str) -> Plan[DecayResult]:
+        def plan(self, item: str) -> AgentPlan[DecayResult]:
             plan = super().plan(item)
             planned.append(plan.basis[0].record.version)
             if len(planned) == 1:
@@ -329,7 +329,7 @@ def test_a_memory_that_changes_between_plan_and_act_is_planned_anew(three: Engin
 
 def test_a_memory_that_changes_over_and_over_is_left_alone(three: Engine, shelf: Shelf) -> None:
     class Outrun(Tidier):
-        def plan(self, item: str) -> Plan[DecayResult]:
+        def plan(self, item: str) -> AgentPlan[DecayResult]:
             plan = super().plan(item)
             three.touch(item)
             return plan
@@ -353,7 +353,7 @@ def test_a_link_that_took_the_place_of_another_is_that_one_again(three: Engine, 
     """With its strength and its time, which are a person's."""
 
     class Linker(Tidier):
-        def plan(self, item: str) -> Plan[DecayResult]:
+        def plan(self, item: str) -> AgentPlan[DecayResult]:
             plan = super().plan(item)
 
             def apply(acts: ChangeRecorder) -> DecayResult:

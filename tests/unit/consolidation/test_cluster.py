@@ -12,7 +12,7 @@ import pytest
 
 import commonplace
 from commonplace.consolidation import ConfidenceConfig
-from commonplace.consolidation.base import Plan
+from commonplace.consolidation.base import AgentPlan
 from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.results import ClusterResult
 from commonplace.engine import Engine
@@ -169,7 +169,7 @@ def test_memories_that_others_merge_meanwhile_are_not_proposed_to_be_merged(book
     keep(book, SAME)
 
     class Slow(ClusterDetector):
-        def plan(self, item: str) -> Plan[ClusterResult]:
+        def plan(self, item: str) -> AgentPlan[ClusterResult]:
             plan = super().plan(item)
             book.consolidate(["cluster", "merge"])
             return plan
@@ -183,7 +183,7 @@ def test_memories_that_change_over_and_over_are_not_proposed(book: Engine) -> No
     keep(book, SAME)
 
     class Outrun(ClusterDetector):
-        def plan(self, item: str) -> Plan[ClusterResult]:
+        def plan(self, item: str) -> AgentPlan[ClusterResult]:
             plan = super().plan(item)
             book.touch("dark-1")
             return plan
@@ -285,7 +285,7 @@ def test_two_detectors_at_once_link_a_group_once(book: Engine) -> None:
     slow, quick = ClusterDetector(book=book), ClusterDetector(book=book)
     plan = slow.plan
 
-    def interrupted(given: str) -> Plan[ClusterResult]:
+    def interrupted(given: str) -> AgentPlan[ClusterResult]:
         made = plan(given)
         if not issues(book):
             quick.process_item(given)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import commonplace
 from commonplace.consolidation.cluster import ClusterDetector
-from commonplace.consolidation.groups import Names, named, names_in, speakers, worth_comparing
+from commonplace.consolidation.groups import Names, names_by_form, names_in, speakers, worth_comparing
 from commonplace.engine import Engine
 
 from .conftest import Clock
@@ -69,7 +69,7 @@ def test_names_are_those_given_and_those_in_the_words_each_once(book: Engine) ->
 def test_whoever_speaks_is_no_name(book: Engine) -> None:
     book.remember("I moved to Oslo, and we use Redis.", id="a", entities=["The user"])
     assert names(book, "a") == ["Oslo", "Redis"]
-    assert named(["we", "User", "the user", "Ada", ""]) == {"ada": "Ada"}
+    assert names_by_form(["we", "User", "the user", "Ada", ""]) == {"ada": "Ada"}
 
 
 def test_a_capital_at_the_beginning_of_a_sentence_is_no_name() -> None:

@@ -237,7 +237,7 @@ def test_turns_of_conversations_that_are_alike_need_a_name_too() -> None:
 
 def test_known_pairs_are_left_out() -> None:
     names = [{"a", "b"}, {"a", "b"}, {"a", "b"}, {"c"}, {"c"}]
-    found = pairs(names, [set()] * 5, apart(5), same, known=[(0, 2), (3, 4)])
+    found = pairs(names, [set()] * 5, apart(5), same, excluded=[(0, 2), (3, 4)])
     assert found == [(0, 1), (1, 2)]
 
 

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from commonplace.consolidation.text_merge import (
     Conflict,
-    Merged,
-    Source,
-    combined,
+    MergedText,
+    MergeSource,
     confidence_of,
     conflict,
     contradictions,
     dates_of,
     diff,
+    features_of,
     link_id,
     merge,
     merged_id,
-    read_statement,
+    merged_memory,
 )
 from commonplace.retention import DAY_S
 from commonplace.text.sentences import units_of
@@ -34,8 +34,8 @@ def _at(day: int) -> datetime:
     return datetime(2026, 5, day, 12, tzinfo=UTC)
 
 
-def _merge(*texts: str, is_one_day: bool = True) -> Merged:
-    return merge([Source(f"m{number}", text, _at(1 if is_one_day else number)) for number, text in enumerate(texts, 1)])
+def _merge(*texts: str, is_one_day: bool = True) -> MergedText:
+    return merge([MergeSource(f"m{day}", text, _at(1 if is_one_day else day)) for day, text in enumerate(texts, 1)])
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_else_the_longest_comes_first_and_what_the_others_add_behind_it() -> Non
 
 def _merge_alike(similarity: float, *texts: str) -> str:
     """Merge texts of one day whose sentences are all alike by the same."""
-    sources = [Source(f"m{number}", text, _at(1)) for number, text in enumerate(texts)]
+    sources = [MergeSource(f"m{number}", text, _at(1)) for number, text in enumerate(texts)]
     return merge(sources, lambda said: np.full((len(said), len(said)), similarity, np.float32)).text
 
 
@@ -121,10 +121,9 @@ def test_a_sentence_is_left_out_where_a_shorter_source_says_it_and_more() -> Non
     def likeness(units: Sequence[str]) -> NDArray[np.float32]:
         return np.array([[said.get((one, other), float(one == other)) for other in units] for one in units], np.float32)
 
-    sources = [Source("a", longest, _at(1)), Source("b", "Ruff lints the code and sorts the imports.", _at(1))]
-    assert merge(sources, likeness).text == (
-        "Maria cuts the release in spring.\n\nRuff lints the code and sorts the imports."
-    )
+    both = "Ruff lints the code and sorts the imports."
+    sources = [MergeSource("a", longest, _at(1)), MergeSource("b", both, _at(1))]
+    assert merge(sources, likeness).text == f"Maria cuts the release in spring.\n\n{both}"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_a_sentence_is_left_out_where_a_shorter_source_says_it_and_more() -> Non
     ],
 )
 def test_texts_contradict_each_other_where_that_is_most_of_what_they_say(one: str, other: str, is_one: bool) -> None:
-    sources = [Source("a", one, _at(1)), Source("b", other, _at(1))]
+    sources = [MergeSource("a", one, _at(1)), MergeSource("b", other, _at(1))]
     assert (("a", "b") in contradictions(sources, [("a", "b")])) is is_one
 
 
@@ -201,7 +200,7 @@ def test_the_same_words_of_another_day_are_another_event() -> None:
 
 
 def test_the_diff_leads_from_the_sources_to_the_merged_text() -> None:
-    sources = [Source("a", "one\ntwo", _at(1)), Source("b", "three", _at(1))]
+    sources = [MergeSource("a", "one\ntwo", _at(1)), MergeSource("b", "three", _at(1))]
     assert diff(sources, "one\ntwo\n\nthree", "new").splitlines() == [
         "--- a, b",
         "+++ new",
@@ -214,7 +213,7 @@ def test_the_diff_leads_from_the_sources_to_the_merged_text() -> None:
 
 
 def test_equal_texts_are_merged_into_themselves_without_a_diff() -> None:
-    sources = [Source("a", "one", _at(1)), Source("b", "one", _at(1))]
+    sources = [MergeSource("a", "one", _at(1)), MergeSource("b", "one", _at(1))]
     merged = merge(sources)
     assert (merged.text, diff(sources[:1], merged.text, "new")) == ("one", "")
 
@@ -275,25 +274,25 @@ def test_strength_grows_with_cohesion_and_sources_up_to_a_limit(
     strengths: list[float], cohesion: float, expected: float
 ) -> None:
     memories = [_memory(str(place), strength=strength) for place, strength in enumerate(strengths)]
-    assert combined(memories, "new", "text", cohesion)[1].strength == pytest.approx(expected)
+    assert merged_memory(memories, "new", "text", cohesion)[1].strength == pytest.approx(expected)
 
 
 def test_category_and_source_stand_where_all_that_have_one_agree() -> None:
     agreeing = [_memory("a", category="fact", source="mail"), _memory("b"), _memory("c", category="fact")]
-    record = combined(agreeing, "new", "text", 1.0)[1]
+    record = merged_memory(agreeing, "new", "text", 1.0)[1]
     assert (record.category, record.source) == ("fact", "mail")
-    record = combined([*agreeing, _memory("d", category="context", source="chat")], "new", "text", 1.0)[1]
+    record = merged_memory([*agreeing, _memory("d", category="context", source="chat")], "new", "text", 1.0)[1]
     assert (record.category, record.source) == ("", "")
 
 
 def test_of_two_metadata_that_of_the_longer_text_counts() -> None:
     memories = [_memory("a", "short", metadata='{"x": 1, "y": 1}'), _memory("b", "longer", metadata='{"x": 2}')]
-    assert combined(memories, "new", "text", 1.0)[1].metadata == '{"x": 2, "y": 1}'
+    assert merged_memory(memories, "new", "text", 1.0)[1].metadata == '{"x": 2, "y": 1}'
 
 
 def test_a_merged_memory_is_active_new_and_in_no_vault() -> None:
     memories = [_memory("a", version=7, promoted_at=1.0, vault_path="vault/a.md"), _memory("b", is_forced=True)]
-    record = combined(memories, "new", "text", 1.0)[1]
+    record = merged_memory(memories, "new", "text", 1.0)[1]
     assert (record.status, record.version, record.promoted_at, record.vault_path) == ("active", 1, None, "")
     assert record.is_forced
 
@@ -316,7 +315,7 @@ SATURDAY = datetime(2026, 5, 9, 12, tzinfo=UTC)
 
 
 def _found(one: str, other: str, at: datetime = FRIDAY, later: datetime = FRIDAY) -> Conflict | None:
-    first, second = read_statement(one, at), read_statement(other, later)
+    first, second = features_of(one, at), features_of(other, later)
     assert conflict(first, second) == conflict(second, first)
     return conflict(first, second)
 

@@ -14,13 +14,13 @@ import pytest
 
 from commonplace.consolidation.vault import Vault
 from commonplace.errors import StoreError
-from commonplace.formats.vault import Note, same_place, write_note
+from commonplace.formats.vault import VaultNote, name_key, write_note
 
 THEN = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def note(id_: str, title: str, content: str = "words") -> Note:
-    return Note(id_, title, content, THEN, THEN)
+def note(id_: str, title: str, content: str = "words") -> VaultNote:
+    return VaultNote(id_, title, content, THEN, THEN)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_titles_that_some_file_system_takes_for_one_get_names_that_differ(
     vault: Vault, tmp_path: Path, one: str, other: str
 ) -> None:
     paths = [vault.write(note("a", one))[0], vault.write(note("b", other))[0]]
-    assert len({same_place(path) for path in paths}) == 2
+    assert len({name_key(path) for path in paths}) == 2
     assert len(names(tmp_path)) == 2
 
 

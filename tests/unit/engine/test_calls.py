@@ -15,7 +15,7 @@ def test_markdown_and_vectors_follow_every_call_that_writes(tmp_path: Path, monk
     with commonplace.open(tmp_path) as book:
         one, other = book.remember("Billing uses Postgres").id, book.remember("The kettle is red").id
         followed: list[str] = []
-        monkeypatch.setattr(book._runtime, "after", lambda: followed.append("followed"))
+        monkeypatch.setattr(book._runtime, "after_write", lambda: followed.append("followed"))
         calls = (
             lambda: book.update(one, source="Ann"),
             lambda: book.update(one, tier="long"),

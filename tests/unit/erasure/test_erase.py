@@ -16,8 +16,8 @@ from commonplace.engine import Engine
 from commonplace.erasure.copies import ErasureRuntime
 from commonplace.erasure.erase import forget
 from commonplace.erasure.receipt import ForgetReceipt
-from commonplace.erasure.select import Plan, Wanted, add_rows
-from commonplace.erasure.verify import prove
+from commonplace.erasure.select import EraseRequest, Plan, add_rows
+from commonplace.erasure.verify import verify
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.logs import RetrievalLog
 from commonplace.types import Document
@@ -194,13 +194,13 @@ class TestWhatIsLeft:
         """Words and vectors are packed there; the index itself is asked."""
         memory = book.remember(SECRET)
         book.doctor()
-        book._runtime.maintenance.project()
+        book._runtime.maintenance.update_index()
         with book._runtime.store.snapshot():
             plan = Plan((memory.id,))
             add_rows(plan, book._runtime.store, "default")
         with book._runtime.store.change_memories("default") as change:
             change.erase([memory.id])
-        receipt = prove(place_of(book), ForgetReceipt("default", 0.0, counts=plan.counts()), plan, [])
+        receipt = verify(place_of(book), ForgetReceipt("default", 0.0, counts=plan.counts()), plan, [])
         assert [what for file, what in receipt.found if file == "index"] == [
             "a passage of it",
             "its vector",
@@ -447,6 +447,6 @@ class TestCopies:
                 other.update("a", content=SECRET)
             return 0.0
 
-        receipt = forget(place_of(book, clock=interrupted), "default", Wanted(ids=("a",)))
+        receipt = forget(place_of(book, clock=interrupted), "default", EraseRequest(ids=("a",)))
         assert receipt.counts["versions"] == 2
         assert holding(book, *MARKS) == []

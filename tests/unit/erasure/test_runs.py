@@ -18,10 +18,10 @@ from tests.unit.erasure.test_erase import MARKS, SECRET, files, holding, place_o
 import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure import erase
-from commonplace.erasure.copies import FORGETTING, Pending, finish_waiting
+from commonplace.erasure.copies import FORGETTING, PendingRun, finish_runs
 from commonplace.erasure.erase import forget
 from commonplace.erasure.receipt import ForgetReceipt
-from commonplace.erasure.select import Wanted
+from commonplace.erasure.select import EraseRequest
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.store.schema import WHOLE_STORE
 from commonplace.types import Document, JournalBlock, Note
@@ -163,12 +163,12 @@ class TestMarkdown:
         with book._runtime.store.change_memories("default") as change:
             change.put(JournalBlock("a", "a.md", "ab" * 32))
         pages = Pages(memory)
-        receipt = forget(place_of(book, pages=pages), "default", Wanted(ids=("a",)))
+        receipt = forget(place_of(book, pages=pages), "default", EraseRequest(ids=("a",)))
         assert pages.asked == [("default", ("a",))]
         assert receipt.counts["blocks"] == 1
         assert receipt.verified
         assert holding(book, *MARKS) == ["memory/b.md", "store.db"]
-        assert forget(place_of(book), "default", Wanted(ids=("b",))).found == (("memory/b.md", "words of it"),)
+        assert forget(place_of(book), "default", EraseRequest(ids=("b",))).found == (("memory/b.md", "words of it"),)
 
     def test_its_note_in_the_vault_goes_and_no_other(self, book: Engine, tmp_path: Path) -> None:
         """By the path that the memory names, or by the id in the front matter; never a file elsewhere."""
@@ -264,7 +264,7 @@ class TestWhatWasCutShort:
         memory = book.remember(SECRET)
         with book._runtime.store.change_memories("default") as change:
             change.put(ForgetReceipt("default", 1.0, id="r").note())
-            change.put(Pending("r", 1.0, "default").note())
+            change.put(PendingRun("r", 1.0, "default").note())
         assert book.forget(memory.id).verified
         assert book._runtime.store.notes(None, FORGETTING) == []
 
@@ -273,9 +273,9 @@ class TestWhatWasCutShort:
         from commonplace.locks import FileLock
 
         with book._runtime.store.change_memories("default") as change:
-            change.put(Pending("r", 1.0, "default").note())
+            change.put(PendingRun("r", 1.0, "default").note())
         with FileLock(book.directory / "forgetting.lock").hold(0.0):
-            [found] = finish_waiting(place_of(book))
+            [found] = finish_runs(place_of(book))
         assert (found.problem, found.mended) == ("another process is forgetting at this moment", False)
 
 

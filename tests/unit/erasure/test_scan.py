@@ -53,7 +53,7 @@ def test_a_long_text_is_looked_for_in_pieces_that_cover_it() -> None:
     patterns = collected(text)
     assert max(map(len, patterns)) == PIECE
     for begin in range(0, len(text) - 2 * PIECE, 7):
-        assert patterns.found(text[begin : begin + 2 * PIECE].encode())
+        assert patterns.find(text[begin : begin + 2 * PIECE].encode())
 
 
 def test_a_text_that_stands_everywhere_by_chance_is_not_looked_for() -> None:
@@ -98,8 +98,8 @@ def test_all_that_stands_in_the_data_is_found_and_nothing_else(
         place = chance.randint(0, len(data))
         data = data[:place] + each + data[place:]
     patterns = Patterns(dict.fromkeys(wanted, CONTENT))
-    assert patterns.found(data) == {each for each in wanted if each in data}
-    assert all(data[place : place + len(each)] == each for place, each in patterns.places(data))
+    assert patterns.find(data) == {each for each in wanted if each in data}
+    assert all(data[place : place + len(each)] == each for place, each in patterns.matches(data))
 
 
 def test_files_of_any_size_are_looked_through_and_links_are_not_followed(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure.scan import LABEL, MIN_LENGTH, Collector, Patterns
-from commonplace.erasure.verify import own_words, still_stored
+from commonplace.erasure.verify import fixed_content, still_stored
 from commonplace.settings.schema import keys
-from commonplace.store.rows import Asked, Values
+from commonplace.store.rows import RowQuery, Values
 from commonplace.store.schema import Table
 from commonplace.store.store import Store
 
@@ -69,7 +69,7 @@ def test_a_name_that_is_a_word_of_any_store_is_no_trace(book: Engine, words: lis
 
 @pytest.fixture(scope="module")
 def own() -> bytes:
-    return own_words()
+    return fixed_content()
 
 
 def test_every_word_of_any_store_is_among_its_own_words(words: list[str], own: bytes) -> None:
@@ -146,7 +146,7 @@ def test_all_that_is_stored_is_read_table_by_table(book: Engine, monkeypatch: py
     memory = book.remember("The gate is shut at ten", tags=["SQLite format"])
     asked, read = list[int](), Store.rows_of
 
-    def counted(self: Store, some: Iterable[Asked], namespace: str | None = None) -> Iterator[tuple[Table, Values]]:
+    def counted(self: Store, some: Iterable[RowQuery], namespace: str | None = None) -> Iterator[tuple[Table, Values]]:
         whole = list(some)
         asked.append(sum(not among for _, among in whole))
         return read(self, whole, namespace)
@@ -159,13 +159,13 @@ def test_all_that_is_stored_is_read_table_by_table(book: Engine, monkeypatch: py
 def test_what_is_stored_is_searched_in_large_blocks(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search costs the same however little it is given: texts that are empty must not have one each."""
     book.remember_many([{"content": f"Berth {n} is taken", "metadata": {"berth": n, "note": ""}} for n in range(40)])
-    searched, found = list[int](), Patterns.found
+    searched, found = list[int](), Patterns.find
 
     def counted(self: Patterns, data: bytes) -> set[bytes]:
         searched.append(len(data))
         return found(self, data)
 
-    monkeypatch.setattr(Patterns, "found", counted)
+    monkeypatch.setattr(Patterns, "find", counted)
     patterns = Collector()
     patterns.add_content("Quillfeather")
     assert still_stored(book._runtime.store, patterns.patterns()) == set()

@@ -15,7 +15,7 @@ import numpy as np
 from commonplace.exchange.export import export
 from commonplace.exchange.import_ import ImportReport, ImportRuntime, import_items
 from commonplace.exchange.items import Item
-from commonplace.exchange.read import Found, Problem, Source, read_export
+from commonplace.exchange.read import Problem, Source, SourceItem, read_export
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination
@@ -44,7 +44,7 @@ def import_file(store: Store, path: Path, *, namespace: str = NAMESPACE, **rules
     return import_items(source, into(store, namespace), **rules)
 
 
-def import_given(store: Store, items: Iterable[Found], **rules: Any) -> ImportReport:
+def import_given(store: Store, items: Iterable[SourceItem], **rules: Any) -> ImportReport:
     """Import items that stand in no file."""
     given = list(items)
     return import_items(Source("test", lambda: iter(given)), into(store), **rules)

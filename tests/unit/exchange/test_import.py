@@ -28,7 +28,7 @@ from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.import_ import Counts, import_items
 from commonplace.exchange.items import Item
 from commonplace.exchange.read import Problem, Source, items_of, source_of
-from commonplace.formats.foreign.reader import Foreign, ForeignMemory
+from commonplace.formats.foreign.reader import ForeignData, ForeignMemory
 from commonplace.graph.kinds import Kinds
 from commonplace.store.store import Store
 from commonplace.types import FileProblem, Link, MemoryRecord, Owner, Selection
@@ -369,7 +369,7 @@ def test_hundreds_of_refusals_are_counted_and_ten_are_named(store: Store, tmp_pa
     assert "and 290 more" in str(raised.value)
 
 
-FOREIGN = Foreign(
+FOREIGN = ForeignData(
     (
         ForeignMemory("x", "Prefers tea", created_at=100.0, updated_at=200.0, tags=("drinks",), metadata={"user": "u"}),
         ForeignMemory("y", "Body", title="A title", status="archived", tier="long", source="notes"),
@@ -408,7 +408,7 @@ def test_importing_another_system_later_again_changes_nothing(store: Store) -> N
 
 
 def test_what_another_system_s_files_lose_is_said_before_anything_is_written(store: Store) -> None:
-    foreign = Foreign((ForeignMemory("x", "y" * 2000),), problems=(FileProblem("m.json:3", "is not an object"),))
+    foreign = ForeignData((ForeignMemory("x", "y" * 2000),), problems=(FileProblem("m.json:3", "is not an object"),))
     with pytest.raises(
         UsageError, match=r"m\.json:3: is not an object; mem0 \(memory 'x'\): the content has 2,000 bytes"
     ):

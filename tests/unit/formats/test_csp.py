@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.stubs.csp_client import format_request
 
-from commonplace.formats.csp import CspError, Request, parse_request
+from commonplace.formats.csp import CspError, CspRequest, parse_request
 
 EXAMPLES = [
     "TASK REQ:recall project setup IN:MEM OUT:MEM_REFS",
@@ -17,7 +17,7 @@ EXAMPLES = [
 ]
 
 
-def store(*lines: str) -> Request:
+def store(*lines: str) -> CspRequest:
     return parse_request("\n".join(("TASK REQ:store IN:MEM OUT:CONFIRM", *lines)))
 
 
@@ -28,7 +28,7 @@ def test_an_example_of_the_contract_prints_as_it_was_read(example: str) -> None:
 
 def test_a_request_is_read_into_its_parts() -> None:
     request = parse_request('TASK REQ:recall project setup IN:MEM OUT:MEM_REFS\nPARAMS {"max_results": 5}\n\n')
-    assert request == Request("recall", "project setup", "MEM", "MEM_REFS", {"PARAMS": {"max_results": 5}})
+    assert request == CspRequest("recall", "project setup", "MEM", "MEM_REFS", {"PARAMS": {"max_results": 5}})
     assert store("TAGS [a, b]", "CONTENT x").values == {"TAGS": ("a", "b"), "CONTENT": "x"}
 
 
@@ -43,7 +43,7 @@ def test_quotes_in_a_topic_are_words_unless_the_whole_is_a_json_string() -> None
     topic = '"login service" timeouts'
     assert parse_request(f"TASK REQ:recall {topic} IN:MEM OUT:MEM_REFS").words == topic
     assert parse_request(r'TASK REQ:recall "a\nb" IN:MEM OUT:MEM_REFS').words == "a\nb"
-    assert 'REQ:recall "\\"a\\"" IN:' in format_request(Request("recall", '"a"'))
+    assert 'REQ:recall "\\"a\\"" IN:' in format_request(CspRequest("recall", '"a"'))
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_quotes_in_a_topic_are_words_unless_the_whole_is_a_json_string() -> None
 )
 def test_a_text_is_raw_unless_it_would_not_survive_its_line(written: str, text: str) -> None:
     assert store(f"CONTENT {written}").values["CONTENT"] == text
-    assert f"\nCONTENT {written}\n" in format_request(Request("store", values={"CONTENT": text}))
+    assert f"\nCONTENT {written}\n" in format_request(CspRequest("store", values={"CONTENT": text}))
 
 
 def test_a_tag_with_a_comma_is_a_json_string() -> None:
     tags = ("plain", "a,b", 'c"d', "e→f", " g ", "h\ni", "", "[j]", "none")
     written = r'TAGS [plain,"a,b","c\"d","e→f"," g ","h\ni","",[j],none]'
-    assert f"\n{written}\n" in format_request(Request("store", values={"TAGS": tags}))
+    assert f"\n{written}\n" in format_request(CspRequest("store", values={"TAGS": tags}))
     assert store(written).values["TAGS"] == tags
     assert store("TAGS []").values["TAGS"] == ()
 
@@ -79,7 +79,7 @@ def test_a_list_of_a_million_items_is_read_in_one_pass() -> None:
 
 def test_line_ends_of_windows_blanks_and_a_byte_order_mark_do_no_harm() -> None:
     text = "\ufeff\r\n\nTASK  REQ:recall\tauth  IN:MEM\tOUT:MEM_REFS \r\nPARAMS\t{}  \r\n\r\n \r\n"
-    assert parse_request(text) == Request("recall", "auth", values={"PARAMS": {}})
+    assert parse_request(text) == CspRequest("recall", "auth", values={"PARAMS": {}})
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_what_is_no_request_is_refused_with_a_code_and_a_remedy(text: str, code:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (Request("two words"), "the verb is 'two words'"),
-        (Request("recall", scope="M\nM"), "IN: is"),
-        (Request("recall", output=""), "OUT: is ''"),
-        (Request("recall", values={"TEIR": "long"}), "TEIR is 'long'"),
-        (Request("recall", values={"TAGS": "long"}), "TAGS is 'long'"),
+        (CspRequest("two words"), "the verb is 'two words'"),
+        (CspRequest("recall", scope="M\nM"), "IN: is"),
+        (CspRequest("recall", output=""), "OUT: is ''"),
+        (CspRequest("recall", values={"TEIR": "long"}), "TEIR is 'long'"),
+        (CspRequest("recall", values={"TAGS": "long"}), "TAGS is 'long'"),
     ],
 )
-def test_what_cannot_be_written_is_refused(request_: Request, message: str) -> None:
+def test_what_cannot_be_written_is_refused(request_: CspRequest, message: str) -> None:
     with pytest.raises(CspError, match=message):
         format_request(request_)

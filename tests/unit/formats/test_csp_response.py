@@ -7,10 +7,10 @@ from tests.stubs.csp_client import parse_response
 
 from commonplace.formats.csp import (
     CspError,
-    Passage,
+    CspLink,
     Reference,
-    Relation,
     Response,
+    Snippet,
     format_response,
     read_reference,
     write_reference,
@@ -38,8 +38,8 @@ def test_a_response_is_read_into_its_parts() -> None:
         scope=("matched_topics",),
         data=(Reference("mem", "uuid1"), Reference("mem", "uuid2")),
         relevance=(0.89, 0.76),
-        links=(Relation("entity1", "entity2", strength=0.85),),
-        snippets=(Passage("uuid1", "brief context snippet"),),
+        links=(CspLink("entity1", "entity2", strength=0.85),),
+        snippets=(Snippet("uuid1", "brief context snippet"),),
     )
     assert parse_response(EXAMPLES[1]).facts == (("TIER_WRITTEN", "short"),)
 
@@ -48,7 +48,7 @@ def test_relevance_rates_the_line_above_it() -> None:
     """The contract's graph query has one entity, two links and two relevances."""
     graph = parse_response(EXAMPLES[3])
     assert (graph.relevance, graph.link_relevance) == (None, (0.89, 0.72))
-    assert graph.links == (Relation("auth", "token", is_directed=True), Relation("token", "session", is_directed=True))
+    assert graph.links == (CspLink("auth", "token", is_directed=True), CspLink("token", "session", is_directed=True))
 
 
 def test_nothing_found_says_none() -> None:
@@ -88,8 +88,8 @@ def test_no_value_breaks_out_of_its_line(text: str) -> None:
         scope=(text, text),
         data=(Reference("mem", text), Reference("mem", "x")),
         relevance=(0.5, 0.25),
-        links=(Relation(text, text, strength=1.0), Relation(text, "b", is_directed=True)),
-        snippets=(Passage(text, text), Passage("x", text)),
+        links=(CspLink(text, text, strength=1.0), CspLink(text, "b", is_directed=True)),
+        snippets=(Snippet(text, text), Snippet("x", text)),
         facts=(("TIER", text),),
         content=text,
     )
@@ -101,13 +101,13 @@ def test_no_value_breaks_out_of_its_line(text: str) -> None:
 
 
 def test_an_id_may_hold_colons() -> None:
-    response = Response(data=(Reference("mem", "mem:a:b"),), snippets=(Passage("mem:a:", "x"),))
+    response = Response(data=(Reference("mem", "mem:a:b"),), snippets=(Snippet("mem:a:", "x"),))
     assert format_response(response) == 'STATUS OK\nDATA mem:mem:a:b\nSNIPPET mem:a::"x"\n\n'
     assert parse_response(format_response(response)) == response
 
 
 def test_a_colon_in_a_name_is_not_the_one_before_a_strength() -> None:
-    response = Response(links=(Relation("port", "host:1", is_directed=True),))
+    response = Response(links=(CspLink("port", "host:1", is_directed=True),))
     assert format_response(response) == 'STATUS OK\nLINKS port→"host:1"\n\n'
     assert parse_response(format_response(response)) == response
 

@@ -15,7 +15,7 @@ from commonplace.formats.escaping import (
     harmless,
     harmless_json,
     harmless_line,
-    meant,
+    unescape,
     visible,
     visible_json,
 )
@@ -97,10 +97,10 @@ def test_json_keeps_the_text_or_shows_it(text: str) -> None:
 
 @given(st.text(st.sampled_from("ab/. é" + "\u202e\U000e0041\u200f"), max_size=12))
 def test_name_that_a_model_was_shown_leads_to_what_is_stored(name: str) -> None:
-    assert meant(visible(name)) == name
+    assert unescape(visible(name)) == name
 
 
 def test_written_characters_that_hide_nothing_stay_as_they_are() -> None:
     r"""A path of Windows may have `\x41` in it."""
-    assert meant(r"C:\x41\u0041\U00110000\U000e0041") == r"C:\x41\u0041\U00110000" + "\U000e0041"
+    assert unescape(r"C:\x41\u0041\U00110000\U000e0041") == r"C:\x41\u0041\U00110000" + "\U000e0041"
     assert re.fullmatch(f"[{CHARACTERS}]+", "\u202e\U000e0041\U000e0141")

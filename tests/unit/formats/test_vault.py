@@ -12,13 +12,13 @@ from tests.unit.formats.test_escaping import flag, tags
 from commonplace.formats.escaping import HIDDEN
 from commonplace.formats.journal import paired_fences
 from commonplace.formats.vault import (
-    Note,
-    escaped,
+    VaultNote,
+    escape_markdown,
     file_names,
     file_stem,
     link_to,
     memory_id_of,
-    same_place,
+    name_key,
     tags_of,
     title_of,
     write_note,
@@ -26,7 +26,7 @@ from commonplace.formats.vault import (
 from commonplace.formats.yaml import parse_front_matter
 
 ID = "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
-NOTE = Note(
+NOTE = VaultNote(
     ID,
     "Postgres for billing",
     "We chose Postgres for billing.",
@@ -81,16 +81,16 @@ def test_what_nobody_sees_is_written_out() -> None:
 
 
 def test_what_looks_like_a_part_of_the_note_is_shown_and_means_nothing() -> None:
-    assert escaped("---\ntitle: x\n---") == "\\---\ntitle: x\n\\---"
-    assert escaped("## Entities\n### Third") == "\\## Entities\n### Third"
-    assert escaped("see [[Home]] and ![[Home]]") == "see [\\[Home]] and ![\\[Home]]"
-    assert escaped("<!-- hidden <% tp.run() %> %%gone%%") == "\\<!-- hidden \\<% tp.run() %> %\\%gone%\\%"
-    assert escaped("```\nnever closed") == "\\```\nnever closed"
+    assert escape_markdown("---\ntitle: x\n---") == "\\---\ntitle: x\n\\---"
+    assert escape_markdown("## Entities\n### Third") == "\\## Entities\n### Third"
+    assert escape_markdown("see [[Home]] and ![[Home]]") == "see [\\[Home]] and ![\\[Home]]"
+    assert escape_markdown("<!-- hidden <% tp.run() %> %%gone%%") == "\\<!-- hidden \\<% tp.run() %> %\\%gone%\\%"
+    assert escape_markdown("```\nnever closed") == "\\```\nnever closed"
 
 
 def test_closed_code_stays_as_it_is() -> None:
     code = "```sh\n# a comment\nif [[ -f x ]]; then\n```"
-    assert escaped(code) == code
+    assert escape_markdown(code) == code
 
 
 def test_many_fences_that_nothing_closes_are_told_in_one_go() -> None:
@@ -143,9 +143,9 @@ class TestNames:
         assert len(next(iter(file_names("🙂" * 90, "x"))).encode()) == 123
 
     def test_names_that_differ_in_capitals_or_accents_alone_are_one_place(self) -> None:
-        assert same_place("Tea.md") == same_place("TEA.MD")
-        assert same_place("Stra\u00dfe") == same_place("STRASSE")
-        assert same_place("\u00e9") == same_place("e\u0301")
+        assert name_key("Tea.md") == name_key("TEA.MD")
+        assert name_key("Stra\u00dfe") == name_key("STRASSE")
+        assert name_key("\u00e9") == name_key("e\u0301")
 
     @pytest.mark.parametrize(
         ("content", "entities", "title"),

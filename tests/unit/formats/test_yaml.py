@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from commonplace.formats.yaml import (
+    ABSENT,
     LONG_NUMBER,
     MAX_DIGITS,
     MAX_LENGTH,
-    NONE,
     is_long_number,
     load_yaml,
     parse_front_matter,
@@ -25,7 +25,7 @@ def test_yaml_front_matter_is_read() -> None:
 @pytest.mark.parametrize("text", ["", "# A\n", "---\nno end\n", "\n---\na: 1\n---\n", "---\nA sentence.\n---\nmore\n"])
 def test_texts_without_front_matter_have_none(text: str) -> None:
     """A thematic break may open a text, too."""
-    assert parse_front_matter(text) == NONE
+    assert parse_front_matter(text) == ABSENT
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_anchor_that_nothing_repeats_is_harmless() -> None:
 
 def test_a_block_over_the_limit_is_taken_for_text() -> None:
     """A megabyte between two rules is a document, and parsing it would take seconds."""
-    assert parse_front_matter("---\n" + "a: 1\n" * MAX_LENGTH + "---\n") == NONE
+    assert parse_front_matter("---\n" + "a: 1\n" * MAX_LENGTH + "---\n") == ABSENT
 
 
 @pytest.mark.parametrize("sign", ["", "-"])

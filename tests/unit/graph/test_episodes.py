@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.extract.model import Claim, Extraction, Found
+from commonplace.extract.model import Claim, ExtractedEntity, Extraction
 from commonplace.graph import episodes
 from commonplace.graph.episodes import bounded
 
@@ -18,8 +18,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(episodes, "MAX_FACTS", 2)
 
 
-def found(name: str, times: int = 1) -> Found:
-    return Found(name, "concept", tuple((place, place + 1) for place in range(times)))
+def found(name: str, times: int = 1) -> ExtractedEntity:
+    return ExtractedEntity(name, "concept", tuple((place, place + 1) for place in range(times)))
 
 
 def claim(source: int, target: int) -> Claim:

@@ -82,7 +82,7 @@ def test_a_statement_is_read_as_the_fact_that_it_was_made_of() -> None:
 )
 def test_a_statement_of_nothing_is_refused(given: tuple[Any, Any, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        statement(*given, called=("ENTITY1", "ENTITY2", "CONTEXT"))
+        statement(*given, labels=("ENTITY1", "ENTITY2", "CONTEXT"))
 
 
 def test_what_an_assistant_tells_of_the_world_is_no_fact() -> None:

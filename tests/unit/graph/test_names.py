@@ -13,7 +13,7 @@ from commonplace.graph import names
 from commonplace.graph.names import (
     _SAME,
     MAX_NAME_CHARACTERS,
-    Known,
+    NamedEntity,
     are_compatible,
     better_name,
     checked,
@@ -141,11 +141,11 @@ def test_nothing_is_kept_of_a_name_that_nobody_can_see(name: str) -> None:
 # Which known entity a name means; precision comes first.
 
 
-def known(*names: str, type: str = "concept", at: float = 0.0) -> Known:  # noqa: A002
-    return Known(Entity(names[0], names[0], type, created_at=at), names)
+def known(*names: str, type: str = "concept", at: float = 0.0) -> NamedEntity:  # noqa: A002
+    return NamedEntity(Entity(names[0], names[0], type, created_at=at), names)
 
 
-def found(name: str, type_: str, *candidates: Known) -> str | None:
+def found(name: str, type_: str, *candidates: NamedEntity) -> str | None:
     chosen = choose(name, type_, candidates)
     return None if chosen is None else chosen.entity.name
 
@@ -170,7 +170,7 @@ def found(name: str, type_: str, *candidates: Known) -> str | None:
         ("USA", "place", known("United States", type="place")),
     ],
 )
-def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidate: Known) -> None:
+def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidate: NamedEntity) -> None:
     assert found(name, type_, candidate) == candidate.entity.name
 
 
@@ -193,7 +193,7 @@ def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidat
         ("Georgia", "person", known("Georgia", type="place")),
     ],
 )
-def test_a_name_that_only_looks_alike_is_a_new_entity(name: str, type_: str, candidate: Known) -> None:
+def test_a_name_that_only_looks_alike_is_a_new_entity(name: str, type_: str, candidate: NamedEntity) -> None:
     assert found(name, type_, candidate) is None
 
 
@@ -240,7 +240,7 @@ def test_what_is_the_name_itself_is_no_key_beside_it() -> None:
     """Most names are plain: each key is a row, and a longer name is looked up under its plain parts too."""
     assert stored_keys("Mira", "person") == stored_keys("auth.ts", "file") == stored_keys("Redis", "tool") == ()
     assert stored_keys("Mira Okafor", "person") == keys("Mira Okafor", "person")
-    assert choose("Mira Okafor", "person", [Known(Entity("1", "Okafor", "concept", 0.0), ("Okafor",))]) is None
+    assert choose("Mira Okafor", "person", [NamedEntity(Entity("1", "Okafor", "concept", 0.0), ("Okafor",))]) is None
 
 
 # Other forms of a name: which mean the same, and which only look so. A wrong "the same" joins two lives.

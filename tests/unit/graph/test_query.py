@@ -13,7 +13,7 @@ from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.graph.query import GraphReader, TextHits
-from commonplace.graph.views import Wanted
+from commonplace.graph.views import QueryFilters
 from commonplace.types.graph import GraphCounts
 
 
@@ -263,7 +263,7 @@ def test_facts_of_one_score_keep_the_order_of_the_search(tmp_path: Path, is_reve
         facts = sorted((each.uuid for each in book.graph.add_episode(SAID).relations), reverse=is_reversed)
         assert len(facts) == 3
         search = dict.fromkeys(facts, 0.7)
-        runtime, wanted = book._runtime.graph_runtime(False), Wanted(book._runtime.now())
+        runtime, wanted = book._runtime.graph_runtime(False), QueryFilters(book._runtime.now())
         reader = GraphReader(runtime, lambda *_: TextHits(search), lambda *_: "", wanted, lambda _: {})
         found = reader.search_relations("what depends on what", 10)
         assert [each.uuid for each in found] == facts

@@ -70,7 +70,7 @@ class World:
         due = min(self.changes, default=float("inf"))
         self._go(min(due, self.now + most_s) if self.is_told else self.now + most_s)
 
-    def rest(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         self._go(self.now + seconds)
 
     def stop(self) -> None:
@@ -359,7 +359,7 @@ def test_stopping_ends_this_wait_and_all_others(alarm: Alarm) -> None:
     stopper.start()
     alarm.wait(LONG_S)
     alarm.wait(LONG_S)
-    alarm.rest(LONG_S)
+    alarm.sleep(LONG_S)
     stopper.join()
     assert alarm.is_stopped
 

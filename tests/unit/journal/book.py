@@ -111,8 +111,8 @@ class Book:
     def flush(self) -> None:
         """Let a process come and go: what is due is written, what is news is read, the rest is left alone."""
         journal = self.fresh_journal()
-        journal.pick_up()
-        journal.settle()
+        journal.import_edits()
+        journal.flush()
 
     def page(self, name: str = TODAY) -> str:
         return self.folder.path(name).read_text(encoding="utf-8")

@@ -79,7 +79,7 @@ def test_a_damaged_page_is_written_again_and_kept_as_it_was(book: Book, name: st
     [copy] = report.conflicts
     assert (book.directory / copy).read_bytes() == damaged.encode()
     [notice] = report.notices
-    assert notice.startswith(f"{book.folder.shown(name)} ")
+    assert notice.startswith(f"{book.folder.page_path(name)} ")
     assert f"and was written again from the store; what stood there is kept in {copy}" in notice
     assert book.is_settled()
 

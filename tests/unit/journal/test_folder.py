@@ -72,7 +72,7 @@ def test_a_page_that_cannot_be_read_is_left_alone_and_archives_nothing(book: Boo
     for id_ in (long.id, short.id, other.id):
         book.keeper.update(id_, {"tags": ["new"]})
     report = book.sync()
-    assert [notice for notice in report.notices if notice.startswith(f"{book.folder.shown(name)} {said}")]
+    assert [notice for notice in report.notices if notice.startswith(f"{book.folder.page_path(name)} {said}")]
     assert (report.archived, report.updated, report.added, report.pages_written) == (0, 0, 0, 2)
     assert state(path) == before
     assert len(book.contents()) == 3

@@ -135,7 +135,7 @@ def test_forgetting_in_one_namespace_leaves_the_pages_of_others(tmp_path: Path) 
         before = ours.files()
         assert ours.journal.forget("ada", ["same", "long"]) == 2
         for name in (TODAY, LONG):
-            assert ours.page(name) == before[ours.folder.shown(name)]
+            assert ours.page(name) == before[ours.folder.page_path(name)]
             assert not theirs.folder.path(name).exists() or "memory: " not in theirs.page(name)
 
 

@@ -18,52 +18,52 @@ from commonplace.settings.paths import PAGES_LOCK
 def test_writes_reach_the_pages_after_a_while_and_not_each_by_itself(book: Book) -> None:
     for _ in range(3):
         book.remember("The door is blue.", force=True)
-        book.journal.written()
+        book.journal.count_write()
         assert book.files() == {}
     book.clock.at += FLUSH_AFTER_S
     book.remember("The roof is grey.")
-    book.journal.written()
+    book.journal.count_write()
     assert len(book.page().split("<!-- memory:")) == 1 + len(book.contents())
     assert not book.store.due("default")
 
 
 def test_many_writes_reach_the_pages_at_once(book: Book) -> None:
-    book.journal.pick_up()
+    book.journal.import_edits()
     for number in range(MAX_PENDING):
         assert book.files() == {}
         book.remember(f"Number {number} of {number * 7919}.", force=True)
-        book.journal.written()
+        book.journal.count_write()
     assert book.page().count("<!-- memory:") == MAX_PENDING
 
 
 def test_what_waits_is_written_by_the_next_call_or_at_the_end(book: Book) -> None:
     book.remember("The door is blue.")
-    book.journal.written()
+    book.journal.count_write()
     book.clock.at += FLUSH_AFTER_S
-    book.journal.pick_up()
+    book.journal.import_edits()
     assert "door" in book.page()
     book.remember("The roof is grey.")
-    book.journal.written()
+    book.journal.count_write()
     assert "roof" not in book.page()
-    book.journal.settle()
+    book.journal.flush()
     assert "roof" in book.page()
 
 
 def test_what_a_killed_process_left_due_is_written_by_the_next_one(book: Book) -> None:
     book.remember("The door is blue.")
-    book.fresh_journal().pick_up()
+    book.fresh_journal().import_edits()
     assert "door" in book.page()
 
 
 def test_edits_are_picked_up_by_the_next_call_but_not_more_than_once_a_second(book: Book) -> None:
     book.remember("The door is blue.")
     book.sync()
-    book.journal.pick_up()
+    book.journal.import_edits()
     book.edit("The door is blue.\n", "The door is red.\n")
-    book.journal.pick_up()
+    book.journal.import_edits()
     assert "The door is blue." in book.contents()
     book.clock.at += LOOK_EVERY_S
-    book.journal.pick_up()
+    book.journal.import_edits()
     assert book.contents() == ["The door is red."]
 
 
@@ -75,8 +75,8 @@ def test_a_look_without_news_reads_no_page(book: Book, monkeypatch: pytest.Monke
     monkeypatch.setattr(type(book.folder), "read", lambda _, name: pages.append(name))
     for _ in range(3):
         book.clock.at += 100
-        book.journal.pick_up()
-        book.journal.settle()
+        book.journal.import_edits()
+        book.journal.flush()
     assert pages == []
 
 
@@ -86,11 +86,11 @@ def test_a_page_saved_this_instant_is_left_for_the_next_look(book: Book) -> None
     saved = book.folder.path(TODAY).stat().st_mtime_ns
     wall = saved + 100_000_000
     journal = JournalSync(book.ground, stopwatch=book.clock, wall_ns=lambda: wall)
-    journal.pick_up()
+    journal.import_edits()
     assert book.all() == []
     wall = saved + 300_000_000
     book.clock.at += LOOK_EVERY_S
-    journal.pick_up()
+    journal.import_edits()
     assert book.contents() == ["Tea"]
 
 
@@ -104,19 +104,19 @@ def test_a_long_run_is_followed_by_a_long_rest(book: Book, monkeypatch: pytest.M
 
     monkeypatch.setattr(folder, "write_draft", slowly)
     book.remember("The door is blue.")
-    book.journal.settle()
-    book.journal.written()
+    book.journal.flush()
+    book.journal.count_write()
     book.clock.at += FLUSH_AFTER_S
-    book.journal.written()
+    book.journal.count_write()
     assert "door" in book.page()
     book.remember("The roof is grey.")
-    book.journal.written()
+    book.journal.count_write()
     for _ in range(5):
         book.clock.at += 10
-        book.journal.written()
+        book.journal.count_write()
         assert "roof" not in book.page()
     book.clock.at += 10
-    book.journal.written()
+    book.journal.count_write()
     assert "roof" in book.page()
 
 
@@ -125,11 +125,11 @@ def test_while_another_process_is_at_it_calls_pass_by(book: Book) -> None:
     other = FileLock(book.directory / PAGES_LOCK)
     with other.hold(1):
         journal = book.fresh_journal()
-        journal.pick_up()
-        journal.written()
+        journal.import_edits()
+        journal.count_write()
         assert book.files() == {}
     book.clock.at += FLUSH_AFTER_S
-    journal.pick_up()
+    journal.import_edits()
     assert "door" in book.page()
 
 
@@ -151,12 +151,12 @@ def test_faults_in_calls_are_logged_once_and_raise_nothing(
         patched.setattr(type(book.store), "blocks", busy)
         for _ in range(3):
             book.clock.at += 60
-            book.journal.pick_up()
-            book.journal.written()
+            book.journal.import_edits()
+            book.journal.count_write()
     assert [record.getMessage() for record in caplog.records] == [
         "pages and memories could not be synchronized: the store is held"
     ]
-    book.journal.settle()
+    book.journal.flush()
     assert "door" in book.page()
 
 
@@ -171,11 +171,11 @@ def test_a_store_that_may_only_be_read_is_left_alone(tmp_path: Path, monkeypatch
         writing.store.close()
         monkeypatch.setattr("commonplace.store.connection.can_be_written", lambda _: False)
         book = Book(tmp_path)
-        book.journal.pick_up()
-        book.journal.written()
+        book.journal.import_edits()
+        book.journal.count_write()
         book.clock.at += 60
-        book.journal.pick_up()
-        book.journal.settle()
+        book.journal.import_edits()
+        book.journal.flush()
         assert book.sync() == SyncReport(notices=("the store is read-only; pages and memories were left as they are",))
         assert book.files() == before
         assert book.contents() == ["The door is blue.", "The roof is grey."]
@@ -186,6 +186,6 @@ def test_nothing_is_read_or_written_before_a_call(tmp_path: Path) -> None:
     before = sorted(path.name for path in tmp_path.iterdir())
     book.fresh_journal()
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-    book.fresh_journal().pick_up()
-    book.fresh_journal().settle()
+    book.fresh_journal().import_edits()
+    book.fresh_journal().flush()
     assert PAGES_LOCK not in {path.name for path in tmp_path.iterdir()}

@@ -38,7 +38,7 @@ def filed(store: MemoryStore, *memory_ids: str, agent: str = "merge", why: str =
 
 
 def issue(store: MemoryStore, id_: str) -> Issue:
-    return rules.known(store.ledger("n"), id_)
+    return rules.get_issue(store.ledger("n"), id_)
 
 
 def acts(store: MemoryStore, id_: str) -> list[tuple[str, str]]:

@@ -38,7 +38,7 @@ def did(**acts: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def found(store: MemoryStore, id_: str) -> Issue:
-    return rules.known(store.ledger("n"), id_)
+    return rules.get_issue(store.ledger("n"), id_)
 
 
 class TestClaims:
@@ -129,14 +129,14 @@ class TestParts:
     def test_what_is_due_is_done_in_parts_that_each_count_as_one_operation(
         self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ledger, "AT_ONCE", 2)
+        monkeypatch.setattr(ledger, "BATCH_SIZE", 2)
         ids = tuple(filed(store, f"m{at}", at=float(at)) for at in range(5))
         assert maintain(store, 9 * DAY) == did(escalated=ids)
         assert store.ledger("n").operations_since(0.0) == [(9 * DAY, 3)]
 
     def test_what_was_interrupted_goes_on(self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
         """Here by the wait for the second part: the first is done, and is not done again."""
-        monkeypatch.setattr(ledger, "AT_ONCE", 2)
+        monkeypatch.setattr(ledger, "BATCH_SIZE", 2)
         ids = tuple(filed(store, f"m{at}", at=float(at)) for at in range(3))
 
         def interrupt(seconds: float) -> None:
@@ -151,7 +151,7 @@ class TestParts:
     def test_an_issue_that_others_closed_while_it_waited_is_left_alone(
         self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ledger, "AT_ONCE", 1)
+        monkeypatch.setattr(ledger, "BATCH_SIZE", 1)
         first, second = filed(store, "a"), filed(store, "b", at=1.0)
         now = [9 * DAY]
 

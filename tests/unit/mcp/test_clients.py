@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import UsageError
-from commonplace.mcp.clients import CLIENTS, changed, snippet
+from commonplace.mcp.clients import CLIENTS, configured, snippet
 
 COMMAND = ["/opt/bin/commonplace", "mcp", "--namespace", 'Team "A"']
 PLAIN = {"command": COMMAND[0], "args": COMMAND[1:]}
@@ -46,12 +46,12 @@ theme = "dark"
 )
 def test_each_client_gets_its_own_form_in_its_own_place(name: str, path: str, expected: object) -> None:
     client = CLIENTS[name]
-    assert client.place(Path("p"), Path("h")) == Path(path)
+    assert client.config_path(Path("p"), Path("h")) == Path(path)
     assert json.loads(snippet(client, COMMAND)) == expected
 
 
 def test_codex_gets_toml() -> None:
-    assert CODEX.place(Path("p"), Path("h")) == Path("h/.codex/config.toml")
+    assert CODEX.config_path(Path("p"), Path("h")) == Path("h/.codex/config.toml")
     assert tomllib.loads(snippet(CODEX, COMMAND)) == {
         "mcp_servers": {"commonplace": {"command": COMMAND[0], "args": COMMAND[1:]}}
     }
@@ -69,7 +69,7 @@ def test_the_desktop_keeps_its_file_where_the_system_does(
     platform: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.platform", platform)
-    assert CLIENTS["claude-desktop"].place(Path("p"), Path("h")) == Path(path)
+    assert CLIENTS["claude-desktop"].config_path(Path("p"), Path("h")) == Path(path)
 
 
 VALUES = st.recursive(
@@ -84,40 +84,40 @@ def test_all_else_in_a_json_file_stays_and_writing_twice_changes_nothing(
 ) -> None:
     key = client.keys[0]  # type: ignore[attr-defined]
     old = json.dumps({key: {"other": {"command": "x"}}, **rest}, indent="\t")
-    new = changed(old, client, COMMAND, name="f")
+    new = configured(old, client, COMMAND, name="f")
     document = json.loads(new)
     assert document[key].pop("commonplace")
     assert document == json.loads(old)
     assert list(document) == list(json.loads(old))
     assert "\n\t" in new
-    assert changed(new, client, COMMAND, name="f") == new
+    assert configured(new, client, COMMAND, name="f") == new
 
 
 def test_a_toml_file_keeps_every_other_line() -> None:
-    new = changed(TOML, CODEX, COMMAND, name="f")
+    new = configured(TOML, CODEX, COMMAND, name="f")
     assert new == TOML.replace(
         '"/old/commonplace"\nargs = ["mcp"]', f'"{COMMAND[0]}"\nargs = {json.dumps(COMMAND[1:])}'
     )
-    assert changed(new, CODEX, COMMAND, name="f") == new
-    without = changed('model = "o4"  # mine\n', CODEX, COMMAND, name="f")
+    assert configured(new, CODEX, COMMAND, name="f") == new
+    without = configured('model = "o4"  # mine\n', CODEX, COMMAND, name="f")
     assert without.startswith('model = "o4"  # mine\n\n[mcp_servers.commonplace]\n')
 
 
 def test_a_toml_file_that_says_it_otherwise_is_refused() -> None:
     inline = 'mcp_servers = { commonplace = { command = "x", args = [] } }\n'
     with pytest.raises(UsageError, match="cannot be replaced"):
-        changed(inline, CODEX, COMMAND, name="config.toml")
+        configured(inline, CODEX, COMMAND, name="config.toml")
     dated = "[mcp_servers.commonplace]\ncommand = 'x'\nsince = 2026-01-01\n"
     with pytest.raises(UsageError, match="cannot be replaced"):
-        changed(dated, CODEX, COMMAND, name="config.toml")
+        configured(dated, CODEX, COMMAND, name="config.toml")
 
 
 def test_what_the_user_added_to_our_server_stays() -> None:
     toml = '[mcp_servers.commonplace]\ncommand = "x"\ntimeout = 20\n\n[mcp_servers.commonplace.env]\nA = "b"\n'
-    server = tomllib.loads(changed(toml, CODEX, COMMAND, name="f"))["mcp_servers"]["commonplace"]
+    server = tomllib.loads(configured(toml, CODEX, COMMAND, name="f"))["mcp_servers"]["commonplace"]
     assert server == {"command": COMMAND[0], "args": COMMAND[1:], "timeout": 20, "env": {"A": "b"}}
     given = '{"mcpServers": {"commonplace": {"command": "x", "env": {"A": "b"}}}}'
-    server = json.loads(changed(given, CLIENTS["cursor"], COMMAND, name="f"))["mcpServers"]["commonplace"]
+    server = json.loads(configured(given, CLIENTS["cursor"], COMMAND, name="f"))["mcpServers"]["commonplace"]
     assert server == {"command": COMMAND[0], "args": COMMAND[1:], "env": {"A": "b"}}
 
 
@@ -133,10 +133,10 @@ def test_what_the_user_added_to_our_server_stays() -> None:
 )
 def test_a_file_that_cannot_be_read_is_left_to_its_owner(name: str, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        changed(text, CLIENTS[name], COMMAND, name="f")
+        configured(text, CLIENTS[name], COMMAND, name="f")
 
 
 def test_another_command_takes_the_place_of_the_old_one() -> None:
     for client in CLIENTS.values():
-        first = changed("", client, OTHER, name="f")
-        assert changed(first, client, COMMAND, name="f") == snippet(client, COMMAND)
+        first = configured("", client, OTHER, name="f")
+        assert configured(first, client, COMMAND, name="f") == snippet(client, COMMAND)

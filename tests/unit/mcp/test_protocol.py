@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from tests.unit.mcp.conversation import INFO, Talk, answers, line, request, resource, stateless, talking, tool
 
-from commonplace.mcp.protocol import Context, Registry, ToolResult
+from commonplace.mcp.protocol import CallContext, Registry, ToolResult
 
 SERVER = {"name": "toy", "title": "A toy", "version": "1.2.3"}
 WHO = {"name": "who", "arguments": {}}
 
 
-def who(arguments: Any, context: Context) -> ToolResult:
+def who(arguments: Any, context: CallContext) -> ToolResult:
     return ToolResult({"version": context.terms.version, "client": context.terms.client})
 
 

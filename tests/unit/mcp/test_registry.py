@@ -11,7 +11,7 @@ from tests.unit.mcp.conversation import INFO, Talk, prompt, resource, talking, t
 
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.formats.jsonrpc import MAX_MESSAGE_LENGTH
-from commonplace.mcp.protocol import Context, Offer, Registry, ToolResult
+from commonplace.mcp.protocol import CallContext, Offer, Registry, ToolResult
 
 READS = {"readOnlyHint": True, "openWorldHint": False}
 ADDING = {
@@ -23,11 +23,11 @@ ADDING = {
 SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
 
 
-def add(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def add(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     return ToolResult({"sum": arguments["a"] + arguments["b"]})
 
 
-def fail(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def fail(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     match arguments.get("how"):
         case "busy":
             raise StoreBusyError("the store is busy", remedy="try again")
@@ -40,7 +40,7 @@ def fail(arguments: Mapping[str, Any], context: Context) -> ToolResult:
     return ToolResult(text="there is no such memory; search for it", is_error=True)
 
 
-def read(uri: str, context: Context) -> str:
+def read(uri: str, context: CallContext) -> str:
     match uri.removeprefix("toy://"):
         case "never":
             raise NotFoundError("there is no day 'never'")
@@ -53,7 +53,7 @@ def read(uri: str, context: Context) -> str:
     return f"read from {uri}"
 
 
-def guide(arguments: Mapping[str, str], context: Context) -> str:
+def guide(arguments: Mapping[str, str], context: CallContext) -> str:
     if arguments["topic"] == "busy":
         raise StoreBusyError("the store is busy")
     return f"About {arguments['topic']}"

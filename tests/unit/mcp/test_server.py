@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.unit.mcp.conversation import INFO, LIMIT_S, Talk, answers, line, request, stateless, talking, tool
 
-from commonplace.mcp.protocol import Context, Registry, ToolResult
+from commonplace.mcp.protocol import CallContext, Registry, ToolResult
 from commonplace.mcp.server import Pool, serve
 
 
@@ -25,7 +25,7 @@ class Gate:
         self.open = threading.Event()
         self.cancelled = threading.Event()
 
-    def wait(self, arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    def wait(self, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         self.begun.release()
         if arguments.get("until") == "cancelled":
             assert context.cancellation.wait(LIMIT_S)
@@ -161,7 +161,7 @@ def test_id_of_a_request_that_runs_is_refused_for_another_and_free_afterwards(ga
         assert talk.ask("ping", call_id=5)["result"] == {}
 
 
-def tell(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+def tell(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
     context.progress(0)
     context.progress(1, 4, "a quarter")
     context.progress(1)
@@ -244,7 +244,7 @@ def test_requests_one_after_another_need_one_thread() -> None:
     """Each thread costs the store a connection, and most clients ask one thing at a time."""
     seen = set()
 
-    def who(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    def who(arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         seen.add(threading.current_thread().name)
         return ToolResult({})
 

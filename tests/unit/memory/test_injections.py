@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import commonplace
-from commonplace.memory.injections import KEPT_S
+from commonplace.memory.injections import TTL_S
 
 
 def test_what_was_injected_is_told_for_a_day_the_latest_first(tmp_path: Path) -> None:
@@ -26,5 +26,5 @@ def test_what_was_injected_is_told_for_a_day_the_latest_first(tmp_path: Path) ->
         assert book.injections(1) == [last]
         book.forget(id="ravens")
         assert "ravens" not in str(book.injections())
-        now[0] += KEPT_S
+        now[0] += TTL_S
         assert book.injections() == []

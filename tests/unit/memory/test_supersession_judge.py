@@ -38,7 +38,7 @@ from commonplace.memory.supersession import (
     TOPICS,
     UNREAD,
     LogOdds,
-    Statements,
+    StatementBatch,
     Wordings,
     judge,
     read,
@@ -69,9 +69,9 @@ def about_two_things(
     talk: list[int] | None = None,
     lengths: list[int] | None = None,
     vectors: list[list[float]] | None = None,
-) -> Statements:
+) -> StatementBatch:
     """Return three memories, of which the first two are about the same, in words that they do not share."""
-    return Statements(
+    return StatementBatch(
         times=np.array(times),
         stored=np.array(stored or [1.0, 2.0, 3.0]),
         sessions=sessions or ["", "", ""],
@@ -89,7 +89,7 @@ def about_two_things(
     )
 
 
-def statements(*texts: str) -> Statements:
+def statements(*texts: str) -> StatementBatch:
     """Return texts as they are judged, of which each is a day later, and all have one vector."""
     token_ids = [model().tokenize(text) for text in texts]
     return Wordings(model()).statements(
@@ -102,7 +102,7 @@ def statements(*texts: str) -> Statements:
     )
 
 
-def found(said: Statements) -> list[tuple[int, int]]:
+def found(said: StatementBatch) -> list[tuple[int, int]]:
     """Return who may overtake whom: (older, newer)."""
     return [(older, newer) for older, newer in np.argwhere(np.isfinite(judge(said))).tolist()]
 

@@ -30,8 +30,8 @@ from tests.stubs.model_server import (
 )
 
 from commonplace.errors import ProviderError
-from commonplace.models.client import MAX_ASKED_WAIT_S, Access, Budget, JsonClient, Waiting, asked_wait, wait_before
-from commonplace.models.providers import Address, access, address_of
+from commonplace.models.client import MAX_ASKED_WAIT_S, Access, Budget, JsonClient, Timing, backoff, retry_after
+from commonplace.models.providers import Endpoint, access, address_of
 from commonplace.settings import ModelSettings
 
 KEY = "sk-very-secret-0123456789"
@@ -51,16 +51,16 @@ class FakeTime:
         self.at += seconds
 
     @property
-    def waiting(self) -> Waiting:
-        return Waiting(lambda: self.at, self.sleep, lambda: NOW, lambda: self.share)
+    def timing(self) -> Timing:
+        return Timing(lambda: self.at, self.sleep, lambda: NOW, lambda: self.share)
 
 
 def client(
     server: ModelServer, time: FakeTime | None = None, budget: Budget | None = None, **limits: float
 ) -> JsonClient:
     access = Access("stub", address_of(server.openai_url), KEY, "STUB_KEY", {"Authorization": f"Bearer {KEY}"})
-    waiting, max_bytes = (time or FakeTime()).waiting, int(limits.pop("max_bytes", 1 << 20))
-    return JsonClient(access, ModelSettings(**limits), budget, waiting, max_bytes)  # type: ignore[arg-type]
+    timing, max_bytes = (time or FakeTime()).timing, int(limits.pop("max_bytes", 1 << 20))
+    return JsonClient(access, ModelSettings(**limits), budget, timing, max_bytes)  # type: ignore[arg-type]
 
 
 def ask(server: ModelServer, time: FakeTime | None = None, **limits: float) -> dict[str, object]:
@@ -79,8 +79,8 @@ def test_passing_faults_are_tried_again(fault: Callable[[], Reply]) -> None:
 
 def test_waits_double_and_are_partly_random_and_bounded() -> None:
     """Half of the step is fixed, so that no retry comes at once; half is random, so that clients spread."""
-    assert [wait_before(attempt, 0.0) for attempt in range(1, 7)] == [0.25, 0.5, 1.0, 2.0, 4.0, 4.0]
-    assert [wait_before(attempt, 1.0) for attempt in (1, 2, 100, 10_000)] == [0.5, 1.0, 8.0, 8.0]
+    assert [backoff(attempt, 0.0) for attempt in range(1, 7)] == [0.25, 0.5, 1.0, 2.0, 4.0, 4.0]
+    assert [backoff(attempt, 1.0) for attempt in (1, 2, 100, 10_000)] == [0.5, 1.0, 8.0, 8.0]
 
 
 def test_a_server_that_always_fails_is_given_up_after_the_retries() -> None:
@@ -173,7 +173,7 @@ def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for() -> None:
 )
 def test_retry_after_that_says_nothing_is_passed_over(header: str, seconds: float) -> None:
     """A date in the past is no wait; nonsense is no wish."""
-    assert asked_wait(header, NOW) == seconds
+    assert retry_after(header, NOW) == seconds
 
 
 def test_no_retry_begins_after_the_time_of_the_call_is_over() -> None:
@@ -237,7 +237,7 @@ def test_nobody_at_the_address_is_an_error_after_the_retries() -> None:
     with ModelServer() as server:
         address = address_of(server.openai_url)
     time = FakeTime()
-    gone = JsonClient(Access("stub", address), ModelSettings(retries=2), waiting=time.waiting)
+    gone = JsonClient(Access("stub", address), ModelSettings(retries=2), timing=time.timing)
     with pytest.raises(ProviderError, match=r"could not be reached \(Connection refused\); check the network"):
         gone.post("/chat/completions", {})
     assert time.slept == [0.25, 0.5]
@@ -349,7 +349,7 @@ def test_a_plain_request_goes_through_a_proxy_with_its_credentials(monkeypatch: 
     """The proxy gets the whole address, and its own password."""
     with ModelServer([good("yes")]) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.replace("://", "://me:p%40ss@"))
-        asking = JsonClient(Access("stub", Address("http", "models.internal", 8080, "/v1")), ModelSettings(retries=0))
+        asking = JsonClient(Access("stub", Endpoint("http", "models.internal", 8080, "/v1")), ModelSettings(retries=0))
         asking.post("/chat/completions", {})
         (asked,) = proxy.asked
     assert asked.path == "http://models.internal:8080/v1/chat/completions"
@@ -374,7 +374,7 @@ def test_no_proxy_names_what_is_asked_directly(monkeypatch: pytest.MonkeyPatch, 
     with ModelServer() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", no_proxy)
-        asking = JsonClient(Access("stub", Address("http", "models.internal", 1, "/v1")), ModelSettings(retries=0))
+        asking = JsonClient(Access("stub", Endpoint("http", "models.internal", 1, "/v1")), ModelSettings(retries=0))
         with pytest.raises(ProviderError, match="could not be reached"):
             asking.post("/chat/completions", {})
         assert proxy.asked == []
@@ -402,7 +402,7 @@ def test_this_machine_is_never_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -
 def test_a_proxy_that_there_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, scheme: str, proxy: str) -> None:
     """Sending past it would be worse than not sending; its password is in no message."""
     monkeypatch.setenv(f"{scheme}_proxy", proxy)
-    asking = JsonClient(Access("stub", Address(scheme, "models.internal", 1, "/v1")), ModelSettings(retries=0))
+    asking = JsonClient(Access("stub", Endpoint(scheme, "models.internal", 1, "/v1")), ModelSettings(retries=0))
     with pytest.raises(ProviderError, match=f"proxy for {scheme} is not a valid http:// address.*no_proxy") as raised:
         asking.post("/x", {})
     assert "hidden" not in str(raised.value)

@@ -9,10 +9,10 @@ from queue import Empty, SimpleQueue
 import pytest
 
 from commonplace.models import http
-from commonplace.models.http import Patience, send
-from commonplace.models.providers import Address
+from commonplace.models.http import Timeouts, send
+from commonplace.models.providers import Endpoint
 
-SHORT = Patience(5.0, 0.1, lambda: 0.0)
+SHORT = Timeouts(5.0, 0.1, lambda: 0.0)
 
 
 def test_a_name_that_nobody_looks_up_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_a_name_that_nobody_looks_up_ends_too(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: ends.wait() and [])
     try:
         with pytest.raises(TimeoutError, match="the deadline has passed"):
-            send(Address("http", "slow.example", 80), "/x", {}, b"{}", SHORT, 100)
+            send(Endpoint("http", "slow.example", 80), "/x", {}, b"{}", SHORT, 100)
     finally:
         ends.set()
 
@@ -40,7 +40,7 @@ def test_who_asks_waits_until_the_deadline_however_long_a_step_may_take(
 
     monkeypatch.setattr(http, "SimpleQueue", Never)
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError, match="deadline"):
-        send(Address("http", *server.getsockname()), "/x", {}, b"{}", Patience(read_s, 3.0, lambda: 1.0), 100)
+        send(Endpoint("http", *server.getsockname()), "/x", {}, b"{}", Timeouts(read_s, 3.0, lambda: 1.0), 100)
     assert waited == [2.0]
 
 
@@ -49,22 +49,22 @@ def test_a_name_that_is_none_is_the_error_that_the_system_gives(monkeypatch: pyt
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    nobody = Address("http", "nobody.example", 80)
+    nobody = Endpoint("http", "nobody.example", 80)
     with pytest.raises(socket.gaierror, match="not known"):
-        send(nobody, "/x", {}, b"{}", Patience(5.0, 10.0, lambda: 0.0), 100)
+        send(nobody, "/x", {}, b"{}", Timeouts(5.0, 10.0, lambda: 0.0), 100)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_request_that_nobody_takes_ends_too(scheme: str) -> None:
     """It is larger than what the system keeps for a reader, who never reads; with TLS nobody even shakes hands."""
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError):
-        send(Address(scheme, *server.getsockname()), "/x", {}, b" " * 50_000_000, SHORT, 100)
+        send(Endpoint(scheme, *server.getsockname()), "/x", {}, b" " * 50_000_000, SHORT, 100)
 
 
 def test_a_deadline_that_has_passed_sends_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
         with pytest.raises(TimeoutError, match="the deadline has passed"):
-            send(Address("http", *server.getsockname()), "/x", {}, b"{}", Patience(5.0, -1.0), 100)
+            send(Endpoint("http", *server.getsockname()), "/x", {}, b"{}", Timeouts(5.0, -1.0), 100)
         with pytest.raises(BlockingIOError):
             server.accept()

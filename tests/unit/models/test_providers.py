@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.errors import CommonplaceError, ProviderError, UsageError
-from commonplace.models.providers import Named, access, address_of, named, ollama_address
+from commonplace.models.providers import ModelName, access, address_of, ollama_address, parse_model_name
 from commonplace.settings import ModelSettings
 
 KEYS = {"OPENAI_API_KEY": "sk-one", "ANTHROPIC_API_KEY": "sk-two"}
@@ -91,14 +91,14 @@ def test_ollama_is_found_where_its_own_variable_says(written: str, read: str) ->
 )
 def test_a_models_name_says_who_provides_it(text: str, provider: str, model: str) -> None:
     """Contract: a name without a provider is OpenAI's."""
-    assert named(text) == Named(provider, model)
+    assert parse_model_name(text) == ModelName(provider, model)
 
 
 @pytest.mark.parametrize("text", ["", " ", "openai:", "anthropic/", "a\nb", "ollama:\x00"])
 def test_a_name_without_a_model_is_refused(text: str) -> None:
     """It would be sent as it is, and refused far away."""
     with pytest.raises(UsageError, match="name"):
-        named(text)
+        parse_model_name(text)
 
 
 def test_each_provider_is_found_by_its_own_variables() -> None:

@@ -11,8 +11,8 @@ import pytest
 from commonplace.errors import ProviderError
 from commonplace.formats.escaping import visible
 from commonplace.models.contract import RerankResult
-from commonplace.models.llm import Call, ScriptedGenerator
-from commonplace.models.rerank import MAX_BATCH, MAX_CHARACTERS, TOGETHER, BatchReranker, SingleReranker, make_reranker
+from commonplace.models.llm import ScriptedCall, ScriptedGenerator
+from commonplace.models.rerank import MAX_BATCH, MAX_CHARACTERS, PARALLEL, BatchReranker, SingleReranker, make_reranker
 
 TEXTS = ["Seoul is in Korea", "Tokyo is in Japan", "Paris is in France"]
 
@@ -24,7 +24,7 @@ ORDERS = [
 ]
 
 
-def data_of(call: Call) -> dict[str, Any]:
+def data_of(call: ScriptedCall) -> dict[str, Any]:
     """Return the data that a prompt holds: all of its last message is one JSON value."""
     found: dict[str, Any] = json.loads(call.messages[-1].content)
     return found
@@ -165,7 +165,7 @@ def test_a_failed_single_call_fails_the_whole_and_sends_no_more_than_is_under_wa
     model = ScriptedGenerator(lambda call: ProviderError("down"))
     with pytest.raises(ProviderError, match="down"):
         SingleReranker(model).rerank("q", ["a"] * 100, 5)
-    assert 1 <= len(model.calls) <= TOGETHER
+    assert 1 <= len(model.calls) <= PARALLEL
 
 
 def test_single_asks_a_few_at_a_time() -> None:
@@ -174,7 +174,7 @@ def test_single_asks_a_few_at_a_time() -> None:
     lock = threading.Lock()
     together = threading.Barrier(4, timeout=10)
 
-    def answer(call: Call) -> str:
+    def answer(call: ScriptedCall) -> str:
         nonlocal running, most
         with lock:
             running += 1
@@ -196,7 +196,7 @@ class _Unlocked(ScriptedGenerator):
         self._answer = answer
 
     def generate(self, messages: Any, **others: Any) -> Any:
-        text = self._answer(Call(tuple(messages), None, {}))
+        text = self._answer(ScriptedCall(tuple(messages), None, {}))
         return ScriptedGenerator([text]).generate(messages)
 
 
@@ -249,7 +249,7 @@ def test_all_calls_of_a_re_ranking_have_one_deadline(kind: Any, calls: int) -> N
     """A model that answers slowly, each time in time, would else be waited for as many times as there are calls."""
     now, lock = [0.0], threading.Lock()
 
-    def slow(call: Call) -> str:
+    def slow(call: ScriptedCall) -> str:
         with lock:
             now[0] += 10.0
         return "5" if kind is SingleReranker else '[{"index": 0, "score": 0.5}]'

@@ -12,7 +12,7 @@ import commonplace
 from commonplace.engine import Engine, maintenance
 from commonplace.errors import UsageError
 from commonplace.search.request import MAX_QUERY_CHARACTERS
-from commonplace.text.query import edits, meant, subject_of
+from commonplace.text.query import edits, find_correction, subject_of
 
 NOTES = {
     "manager": "Marisol's line manager is Colette Barnes; all leave requests go to her.",
@@ -168,11 +168,11 @@ def test_edits_are_counted_as_far_as_wanted(one: str, other: str, most: int, cou
 
 
 def test_the_nearest_word_is_meant_then_the_commonest() -> None:
-    assert meant("sesion", ["a session", "a lesion", "sessions"]) == "session"
-    assert meant("parzing", ["parsing", "passing parsing", "parking"]) == "parsing"
-    assert meant("sesion", ["nothing like it"]) == ""
-    assert meant("lost", ["post last list"]) == ""
-    assert meant("methadone", ["methane"]) == ""
+    assert find_correction("sesion", ["a session", "a lesion", "sessions"]) == "session"
+    assert find_correction("parzing", ["parsing", "passing parsing", "parking"]) == "parsing"
+    assert find_correction("sesion", ["nothing like it"]) == ""
+    assert find_correction("lost", ["post last list"]) == ""
+    assert find_correction("methadone", ["methane"]) == ""
 
 
 LONG_TASK = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.search.request import Wishes, wishes_of
+from commonplace.search.request import SearchDefaults, defaults_of
 from commonplace.search.result import SearchResult, Trace, joined
 from commonplace.settings.agents import STRATEGIES
 from commonplace.types import Filter, Hit, Kind, Stage
@@ -15,7 +15,7 @@ from commonplace.types import Filter, Hit, Kind, Stage
 
 @pytest.mark.parametrize("name", ["test_engineer", "test-engineer", " test-engineer "])
 def test_an_agent_wishes_what_its_strategy_says(name: str) -> None:
-    assert wishes_of(name, STRATEGIES) == Wishes(
+    assert defaults_of(name, STRATEGIES) == SearchDefaults(
         limit=15,
         min_score=0.65,
         types=("requirement", "architecture", "code"),
@@ -26,13 +26,13 @@ def test_an_agent_wishes_what_its_strategy_says(name: str) -> None:
 
 
 def test_nobody_wishes_nothing() -> None:
-    assert wishes_of(None, STRATEGIES) == Wishes()
+    assert defaults_of(None, STRATEGIES) == SearchDefaults()
 
 
 def test_an_agent_without_a_strategy_has_that_of_default_and_it_is_said() -> None:
-    wishes = wishes_of("poet", STRATEGIES)
-    assert (wishes.agent, wishes.limit) == ("default", 10)
-    assert wishes.notices == (
+    defaults = defaults_of("poet", STRATEGIES)
+    assert (defaults.agent, defaults.limit) == ("default", 10)
+    assert defaults.notices == (
         (
             "there is no strategy for agent 'poet', so 'default' is used; there are: test-engineer, security-auditor, "
             "api-designer, integrator, default"
@@ -43,20 +43,20 @@ def test_an_agent_without_a_strategy_has_that_of_default_and_it_is_said() -> Non
 @pytest.mark.parametrize("name", ["", " ", 7, ["test-engineer"], "a" * 101])
 def test_what_is_no_name_is_refused(name: object) -> None:
     with pytest.raises(UsageError, match="agent is"):
-        wishes_of(name, STRATEGIES)  # type: ignore[arg-type]
+        defaults_of(name, STRATEGIES)  # type: ignore[arg-type]
 
 
 def test_what_a_call_says_wins_and_an_empty_list_lifts_a_filter() -> None:
-    wishes = wishes_of("security-auditor", STRATEGIES).under(limit=None, min_score=0.0, types=["test"], tags=[])
-    assert (wishes.limit, wishes.min_score, wishes.types, wishes.tags) == (10, 0.0, ["test"], [])
+    defaults = defaults_of("security-auditor", STRATEGIES).under(limit=None, min_score=0.0, types=["test"], tags=[])
+    assert (defaults.limit, defaults.min_score, defaults.types, defaults.tags) == (10, 0.0, ["test"], [])
 
 
 def test_the_limits_of_a_strategy_are_named_for_a_notice() -> None:
-    wishes = wishes_of("security-auditor", STRATEGIES)
+    defaults = defaults_of("security-auditor", STRATEGIES)
     tags = "with one of the tags security, authentication, authorization"
-    assert wishes.limits == f"of the types architecture, code, {tags}, scored 0.70 or more"
-    assert wishes.under(types=(), tags=(), phases=["any"], min_score=0.0).limits == "of the phases any or of none"
-    assert wishes.under(types=(), tags=(), min_score=0).limits == ""
+    assert defaults.limits == f"of the types architecture, code, {tags}, scored 0.70 or more"
+    assert defaults.under(types=(), tags=(), phases=["any"], min_score=0.0).limits == "of the phases any or of none"
+    assert defaults.under(types=(), tags=(), min_score=0).limits == ""
 
 
 def hit(name: str, owner: str, score: float, kind: Kind = "artifact") -> Hit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.formats.csp import Reference, Relation
+from commonplace.formats.csp import CspLink, Reference
 
 if TYPE_CHECKING:
     from tests.unit.clock import Clock
@@ -20,7 +20,7 @@ def test_a_memory_is_shown_with_what_is_known_of_it(book: Engine, ask: Ask) -> N
     shown = ask(f"get mem:{memory.id}")
     assert (shown.status, shown.scope) == ("OK", ("decision", "Postgres"))
     assert (shown.data, shown.relevance) == ((Reference("mem", memory.id),), (1.0,))
-    assert shown.links == (Relation(memory.id, other.id, is_directed=True, strength=0.75),)
+    assert shown.links == (CspLink(memory.id, other.id, is_directed=True, strength=0.75),)
     assert shown.facts == (
         ("TIER", "short"),
         ("STATE", "active"),
@@ -142,7 +142,7 @@ def test_what_a_response_names_of_the_graph_can_be_asked_for(book: Engine, ask: 
     fact = ask(f"get fact:{added.relations[0].uuid}")
     assert (fact.content, fact.links) == (
         "Ada Marsh lives in Porto.",
-        (Relation("Ada Marsh", "Porto", is_directed=True),),
+        (CspLink("Ada Marsh", "Porto", is_directed=True),),
     )
     assert fact.facts == (
         ("RELATION_TYPE", "LIVES_IN"),

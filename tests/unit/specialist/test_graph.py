@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.formats.csp import Reference, Relation
+from commonplace.formats.csp import CspLink, Reference
 
 if TYPE_CHECKING:
     from tests.unit.specialist.conftest import Ask
@@ -29,8 +29,8 @@ def test_entities_are_followed_for_two_steps(ask: Ask) -> None:
     assert found.data == (Reference("entity", "auth"),)
     assert found.relevance is None
     assert found.links == (
-        Relation("auth", "token", is_directed=True),
-        Relation("token", "session", is_directed=True),
+        CspLink("auth", "token", is_directed=True),
+        CspLink("token", "session", is_directed=True),
     )
     assert found.link_relevance is not None
     assert found.link_relevance == tuple(sorted(found.link_relevance, reverse=True))
@@ -51,7 +51,7 @@ def test_a_fact_that_shares_only_the_name_of_its_type_answers_no_question_about_
     linked(ask, "auth.ts", "token.ts", "auth.ts depends on token.ts for refresh")
     linked(ask, "Orion", "budget", "the Orion project depends on the budget")
     found = ask("query_graph", f"QUERY {query}")
-    assert found.links == (Relation("auth.ts", "token.ts", is_directed=True),)
+    assert found.links == (CspLink("auth.ts", "token.ts", is_directed=True),)
     assert "Orion" not in (found.scope or ())
 
 
@@ -86,7 +86,7 @@ def test_the_ending_of_a_file_names_no_entity(ask: Ask) -> None:
     linked(ask, "paper.ts", "printer.ts", "the large tray")
     found = ask("query_graph", "QUERY token.ts", 'PARAMS {"min_relevance": 1}')
     assert found.data == (Reference("entity", "token.ts"),)
-    assert found.links == (Relation("auth.ts", "token.ts", is_directed=True),)
+    assert found.links == (CspLink("auth.ts", "token.ts", is_directed=True),)
 
 
 def test_the_number_of_links_and_entities_is_bounded(book: Engine, ask: Ask) -> None:
@@ -106,5 +106,5 @@ def test_only_facts_that_hold_are_told(book: Engine, ask: Ask) -> None:
     book.graph.add_episode("Ada Marsh lives in Lisbon.", reference_time="2026-01-10T00:00Z")
     book.graph.add_episode("Ada Marsh lives in Porto.", reference_time="2026-02-14T00:00Z")
     found = ask("query_graph where does Ada live")
-    assert found.links == (Relation("Ada Marsh", "Porto", is_directed=True),)
+    assert found.links == (CspLink("Ada Marsh", "Porto", is_directed=True),)
     assert found.data == (Reference("entity", "Ada Marsh"),)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.formats.csp import Passage, Reference, Relation
+from commonplace.formats.csp import CspLink, Reference, Snippet
 
 if TYPE_CHECKING:
     from tests.unit.clock import Clock
@@ -37,7 +37,7 @@ def test_what_answers_comes_with_relevance_and_a_snippet(book: Engine, ask: Ask)
     assert found.relevance is not None
     assert 0.3 <= found.relevance[0] <= 1.0
     assert [(each.source, each.target) for each in found.links or ()] == [("billing", "Postgres")]
-    assert found.snippets == (Passage(memory.id, "We chose Postgres for billing."),)
+    assert found.snippets == (Snippet(memory.id, "We chose Postgres for billing."),)
 
 
 @pytest.mark.parametrize("topic", ["zebras on the moon", "weather in Lisbon"])
@@ -151,7 +151,7 @@ def test_links_tell_what_the_graph_knows_then_linked_then_named_together(book: E
         (first.id, second.id, True),
         ("tests", "session", False),
     ]
-    assert found.links[1] == Relation(first.id, second.id, is_directed=True, strength=0.5)
+    assert found.links[1] == CspLink(first.id, second.id, is_directed=True, strength=0.5)
     [fact] = book.graph.search_edges("session refresh")
     assert found.links[0].strength == round(fact.score, 2)
     assert found.relevance is not None
@@ -186,7 +186,7 @@ def test_a_time_leads_to_what_was_known_then(book: Engine, ask: Ask, clock: Cloc
     book.update(memory.id, "The office is in Lisbon.")
     assert ask("recall where is the office").snippets[0].text == "The office is in Lisbon."
     old = ask("temporal_query where is the office", f'PARAMS {{"as_of": "{then}"}}')
-    assert old.snippets == (Passage(memory.id, "The office is in Madrid."),)
+    assert old.snippets == (Snippet(memory.id, "The office is in Madrid."),)
     assert ask("temporal_query where is the office", 'PARAMS {"as_of": "5 days ago"}').snippets == old.snippets
 
 

@@ -17,10 +17,10 @@ class Counting:
     """Counts words as tokens, and how often it was asked."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
 
     def count_tokens(self, text: str) -> int:
-        self.asked += 1
+        self.calls += 1
         return len(text.split())
 
 
@@ -33,7 +33,7 @@ def test_the_largest_size_that_fits_is_found_however_uneven_the_parts(parts: lis
 
     expected = max((size for size in range(1, len(parts) + 1) if 4 + sum(parts[:size]) <= MAX_TOKENS), default=0)
     assert largest(len(parts), lambda size: fits(book, make(size))) == expected  # type: ignore[arg-type]
-    assert book.asked <= 16
+    assert book.calls <= 16
 
 
 @given(st.text(st.sampled_from("aé각ﬃ東ǖ😀\u0390…-, ↔") | st.characters(exclude_categories=["Cs"])))
@@ -45,6 +45,6 @@ def test_a_text_has_no_more_tokens_than_the_bound_that_stands_in_for_counting(te
 def test_a_response_that_is_short_enough_is_not_counted() -> None:
     book = Counting()
     assert fits(book, Response(content="x" * 2400))  # type: ignore[arg-type]
-    assert book.asked == 0
+    assert book.calls == 0
     assert not fits(book, Response(content="x " * 2600))  # type: ignore[arg-type]
-    assert book.asked == 1
+    assert book.calls == 1

@@ -19,7 +19,7 @@ BY_ID = {
     "reference_times": (["x"],),
     "episodes_of_memory": ("x",),
     "entities": (["x"],),
-    "named": (["x"],),
+    "entities_by_name": (["x"],),
     "aliases": (["x"],),
     "relations": (["x"],),
     "facts": ("x", "type"),

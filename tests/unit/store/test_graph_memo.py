@@ -40,6 +40,7 @@ def test_what_was_read_ahead_is_what_is_there(seed: int) -> None:
                     graph.erase_entities([id_])
                 limit = draw.choice([None, 1, 2])
                 for each in NAMES:
-                    assert graph.named([each], limit=limit) == GraphReading.named(graph, [each], limit=limit)
+                    read = GraphReading.entities_by_name(graph, [each], limit=limit)
+                    assert graph.entities_by_name([each], limit=limit) == read
                 assert graph.entities([id_]) == GraphReading.entities(graph, [id_])
     store.close()

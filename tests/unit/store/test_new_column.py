@@ -15,7 +15,7 @@ from commonplace.erasure import scan
 from commonplace.erasure.scan import Collector
 from commonplace.erasure.select import Plan, add_rows
 from commonplace.erasure.verify import still_stored
-from commonplace.exchange.codec import built, decoded, encoded
+from commonplace.exchange.codec import build, decode_line, encode_line
 from commonplace.redaction import redact
 from commonplace.store import check, dialect, memories, schema
 from commonplace.store.rows import cleaned, form_of
@@ -58,9 +58,9 @@ def with_column(name: str, column: Column) -> Table:
 def test_it_is_exported_and_read_again(use: Use) -> None:
     use(replace(with_column("links", Column("note", "text")), record=NotedLink))
     link = NotedLink("a", "b", note=NOTE)
-    line = decoded(encoded({"type": "link", "link": link}))
+    line = decode_line(encode_line({"type": "link", "link": link}))
     assert line["link"]["note"] == NOTE
-    assert built(NotedLink, line["link"]) == link
+    assert build(NotedLink, line["link"]) == link
 
 
 def test_it_goes_from_store_to_store_and_the_search_for_secrets_finds_it(

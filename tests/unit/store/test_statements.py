@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.store.statements import SHARED, Statements, named
+from commonplace.store.statements import SHARED, Statements, named_statements
 
 STORE = Path(importlib.import_module("commonplace.store").__path__[0])
 ORDERS = ("newest", "used", "idle", "stored", "changed", "id", "archived")
@@ -39,7 +39,7 @@ def test_each_statement_of_a_file_is_used(file: str) -> None:
     [python] = (text for path in STORE.glob("*.py") if file_of(text := path.read_text(encoding="utf-8")) == file)
     spoken = {name for of, name in asked_for() if of == file} | parts | set(re.findall(r'"(\w+)"', python))
     by_order = {f"by_{order}" for order in ORDERS} if file == "memories" else set()
-    assert {name for name, _ in named(file)} <= spoken | by_order
+    assert {name for name, _ in named_statements(file)} <= spoken | by_order
 
 
 def test_each_statement_that_is_asked_for_is_there() -> None:
@@ -51,7 +51,7 @@ def test_each_statement_that_is_asked_for_is_there() -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_comments_are_no_part_of_a_statement(file: str) -> None:
     """A colon in a comment would be taken for the name of a value."""
-    assert all("--" not in Statements(file)[name] for name, _ in named(file))
+    assert all("--" not in Statements(file)[name] for name, _ in named_statements(file))
 
 
 def test_a_column_that_is_added_to_a_record_is_read_and_written() -> None:

@@ -1,1 +1,1 @@
-"""Readers of other systems' memory files, all into one neutral form."""
+"""Readers of the memory files of other systems, all into one neutral form."""

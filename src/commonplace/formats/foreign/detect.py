@@ -1,4 +1,4 @@
-"""Detect which system wrote a file or folder, by file names and first entries, and read it."""
+"""Detect which system wrote a file or folder, by file names and first entries; the reader of each format."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import chats, markdown, stores
-from commonplace.formats.foreign.reader import Foreign, Notes, load_json, markdown_files, read_text
+from commonplace.formats.foreign.reader import ForeignData, Notes, load_json, markdown_files, read_text
 
-READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
+READERS: Final[Mapping[str, Callable[[Path], ForeignData]]] = MappingProxyType(
     {
         "basic-memory": markdown.read_basic_memory,
         "chat": chats.read_messages,
@@ -25,9 +25,9 @@ READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
         "openclaw": markdown.read_openclaw,
     }
 )
-"""How each format is read, by its name: NotFoundError where nothing is there, UsageError where nothing can be read."""
+"""Readers by format; they raise NotFoundError for a missing path, UsageError if nothing in it can be read."""
 
-LOOKED_FOR: Final = (
+KNOWN_FORMATS: Final = (
     "a JSON file with a list of memories, or one under results or memories (mem0), "
     "conversations.json of ChatGPT (chatgpt) or Claude (claude), "
     "messages with a role and a content as JSON or JSON Lines (chat), "
@@ -38,21 +38,21 @@ LOOKED_FOR: Final = (
 )
 _JSON_SUFFIXES: Final = (".json", ".jsonl")
 _CONVERSATIONS: Final = "conversations.json"
-_NOTES_LOOKED_AT: Final = 200
+_MAX_NOTES_CHECKED: Final = 200
 
 
 def detect(path: Path) -> str:
     """Return the name of the format, a key of `READERS`.
 
     Raises:
-        NotFoundError: there is nothing at the path.
-        UsageError: it is none of them, and the message says what was looked for; or its JSON is damaged.
+        NotFoundError: the path does not exist.
+        UsageError: the format is unknown, and the message lists those that are read; or its JSON is damaged.
     """
     if not path.exists():
         raise NotFoundError(f"there is nothing at {path}", remedy="check the path")
-    name = _of_folder(path) if path.is_dir() else _of_file(path)
+    name = _folder_format(path) if path.is_dir() else _file_format(path)
     if not name:
-        message = f"{path} is in no known format; looked for {LOOKED_FOR}"
+        message = f"{path} is in no known format; looked for {KNOWN_FORMATS}"
         remedy = f"name the format: {', '.join(READERS)}; Graphiti's graph is for `commonplace graph import`"
         if (path / _CONVERSATIONS).is_file():
             # An unpacked export of ChatGPT or Claude: pictures and pages surround the one file.
@@ -61,7 +61,7 @@ def detect(path: Path) -> str:
     return name
 
 
-def _of_folder(folder: Path) -> str:
+def _folder_format(folder: Path) -> str:
     if (folder / stores.CORTEXGRAPH).is_file():
         return "cortexgraph"
     days = folder / markdown.OPENCLAW_DAYS
@@ -69,9 +69,9 @@ def _of_folder(folder: Path) -> str:
         return "openclaw"
     if days.is_dir() and any(markdown.OPENCLAW_DAY.fullmatch(entry.name) for entry in days.iterdir()):
         return "openclaw"
-    looked_at = list(islice(markdown_files(folder, Notes()), _NOTES_LOOKED_AT))
-    # Obsidian's notes link each other as basic-memory's do; only its own folder distinguishes them.
-    for name in () if (folder / ".obsidian").is_dir() else looked_at:
+    note_names = list(islice(markdown_files(folder, Notes()), _MAX_NOTES_CHECKED))
+    # Obsidian's notes have the same links as basic-memory's; only its `.obsidian` folder tells them apart.
+    for name in () if (folder / ".obsidian").is_dir() else note_names:
         note = markdown.read_note(folder, name, Notes())
         if note is None:
             continue
@@ -80,17 +80,17 @@ def _of_folder(folder: Path) -> str:
         forms = (markdown.OBSERVATION, markdown.RELATION)
         if "permalink" in front.values or any(form.fullmatch(text) for text in entries for form in forms):
             return "basic-memory"
-    return "markdown" if looked_at else ""
+    return "markdown" if note_names else ""
 
 
-def _of_file(file: Path) -> str:
+def _file_format(file: Path) -> str:
     text = read_text(file)
     value, fault = load_json(text)
     if fault:
-        # JSON Lines are recognised by their first line, not by the name of the file.
+        # JSON Lines are recognised by their first line, not by the file name.
         first_line = next((line for line in text.split("\n") if line.strip()), "")
-        value, is_no_line = load_json(first_line)
-        if is_no_line and file.suffix.lower() in _JSON_SUFFIXES:
+        value, line_fault = load_json(first_line)
+        if line_fault and file.suffix.lower() in _JSON_SUFFIXES:
             remedy = "check that it is complete, or name the right file"
             raise UsageError(f"{file} cannot be read: {fault if first_line else 'it is empty'}", remedy=remedy)
     entries = stores.mem0_entries(value)

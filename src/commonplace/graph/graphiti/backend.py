@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import ProviderError, UsageError
 from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, group_of, own_id
-from commonplace.graph.graphiti.outbox import Delivery, Errand, Outbox
+from commonplace.graph.graphiti.outbox import Delivery, Outbox, QueueItem
 from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, UnansweredError
 from commonplace.locks import Lock
 from commonplace.models.providers import address_of
@@ -80,7 +80,7 @@ class Backend:
     _looked: dict[str, float] = field(default_factory=dict)
     _queued: set[str] = field(default_factory=set)
 
-    def ask(self, what: Callable[[GraphitiTools], T]) -> T:
+    def ask(self, call: Callable[[GraphitiTools], T]) -> T:
         """Return the answer of the server.
 
         Raises:
@@ -88,7 +88,7 @@ class Backend:
         """
         with self._unless_down(), self.tools.within_limit():
             self.tools.check()
-            return what(self.tools)
+            return call(self.tools)
 
     def deliver(self, *, is_asked: bool = False) -> Delivery:
         """Deliver queued items and report what still waits; a server that is down is a notice, not an error.
@@ -96,9 +96,9 @@ class Backend:
         Args:
             is_asked: on request: ignore the time limit, and resend items that may have arrived or were refused.
         """
-        delivered: list[Errand] = []
+        delivered: list[QueueItem] = []
         notices: list[str] = []
-        has_some = bool(self.outbox.errands())
+        has_some = bool(self.outbox.items())
         if has_some:
             try:
                 with self._unless_down(is_asked=is_asked):
@@ -107,11 +107,11 @@ class Backend:
                         self._finish(delivered)
             except ProviderError as error:
                 notices.append(error_text(error))
-        remaining = self.outbox.errands() if has_some else []
-        refused = [errand for errand in remaining if errand.refusals]
-        notices += [f"Graphiti refused {errand.what} {errand.id:.80}: {errand.error}" for errand in refused[:3]]
-        unsure = sum(errand.sent_at is not None for errand in remaining)
-        given_up = sum(errand.refusals >= MAX_REFUSALS for errand in remaining)
+        remaining = self.outbox.items() if has_some else []
+        refused = [item for item in remaining if item.refusals]
+        notices += [f"Graphiti refused {item.what} {item.id:.80}: {item.error}" for item in refused[:3]]
+        unsure = sum(item.sent_at is not None for item in remaining)
+        given_up = sum(item.refusals >= MAX_REFUSALS for item in remaining)
         return Delivery(NAME, len(delivered), len(remaining), unsure, given_up, tuple(notices))
 
     def group(self, label: str) -> str:
@@ -150,131 +150,131 @@ class Backend:
             raise
         self._rests_until = 0.0
 
-    def _deliver(self, arrived: list[Errand], *, is_asked: bool) -> None:
+    def _deliver(self, arrived: list[QueueItem], *, is_asked: bool) -> None:
         """Deliver queued items, oldest first, within the time limit of one call; append to `arrived`."""
-        due = [item for item in self.outbox.errands() if is_asked or self._is_due(item)]
+        due = [item for item in self.outbox.items() if is_asked or self._is_due(item)]
         if not due or not self.lock.acquire(0):
             return
         try:
             blocked = set[str]()
             tools = self.tools.check()
             # The limit counts from here: starting a server may take longer than all of it.
-            patience = self.tools.patience()
+            timeouts = self.tools.timeouts()
             # Read again under the lock.
-            for errand in self.outbox.errands():
-                if not is_asked and not patience.left_s:
+            for item in self.outbox.items():
+                if not is_asked and not timeouts.remaining_s:
                     break
-                is_wanted = errand.id not in blocked and (is_asked or self._is_due(errand))
-                if is_wanted and self._deliver_one(errand, tools, is_asked=is_asked):
-                    arrived.append(errand)
-                elif errand.what == "delete":
-                    pending = (item for item in self.outbox.errands() if item.note.id == errand.note.id)
-                    if not any(item.refusals for item in pending):
+                is_wanted = item.id not in blocked and (is_asked or self._is_due(item))
+                if is_wanted and self._deliver_one(item, tools, is_asked=is_asked):
+                    arrived.append(item)
+                elif item.what == "delete":
+                    pending = (queued for queued in self.outbox.items() if queued.note.id == item.note.id)
+                    if not any(queued.refusals for queued in pending):
                         # Its replacement has the same mark, so it must not be sent before this one is deleted.
-                        blocked.add(errand.id)
+                        blocked.add(item.id)
         finally:
             self.lock.release()
 
-    def _finish(self, arrived: list[Errand]) -> None:
+    def _finish(self, arrived: list[QueueItem]) -> None:
         """Wait until a server started by this process has processed its queue, which is lost when it ends."""
         deadline = time.monotonic() + FINISH_S
         while self._queued and self.lock.acquire(0):
             try:
-                unfinished = [item for item in self.outbox.errands() if item.note.id in self._queued]
+                unfinished = [item for item in self.outbox.items() if item.note.id in self._queued]
                 self._queued = {item.note.id for item in unfinished}
-                for errand in unfinished:
-                    episode = self._episode_of(errand)
-                    if episode is None or self._is_there(episode, errand.sent_at or errand.at):
-                        self._done(errand)
-                        arrived.append(errand)
+                for item in unfinished:
+                    episode = self._episode_of(item)
+                    if episode is None or self._is_there(episode, item.sent_at or item.at):
+                        self._done(item)
+                        arrived.append(item)
                     elif time.monotonic() >= deadline:
-                        self._queued.discard(errand.note.id)
+                        self._queued.discard(item.note.id)
                         problem = f"the server that was started had not taken it in after {FINISH_S:.0f} s"
-                        self.outbox.refused(errand, problem, is_sure=False)
+                        self.outbox.refused(item, problem, is_sure=False)
             finally:
                 self.lock.release()
             if self._queued:
                 time.sleep(_LOOK_AGAIN_S)
 
-    def _done(self, errand: Errand) -> None:
-        self._queued.discard(errand.note.id)
-        self.outbox.done(errand)
+    def _done(self, item: QueueItem) -> None:
+        self._queued.discard(item.note.id)
+        self.outbox.remove(item)
 
-    def _is_due(self, errand: Errand) -> bool:
-        if errand.refusals >= MAX_REFUSALS:
+    def _is_due(self, item: QueueItem) -> bool:
+        if item.refusals >= MAX_REFUSALS:
             return False
-        last_look = self._looked.get(errand.note.id, errand.sent_at)
-        return last_look is None or errand.sent_at is None or self.now() - last_look >= LOOK_S
+        last_look = self._looked.get(item.note.id, item.sent_at)
+        return last_look is None or item.sent_at is None or self.now() - last_look >= LOOK_S
 
-    def _deliver_one(self, errand: Errand, tools: frozenset[str], *, is_asked: bool) -> bool:
-        """Deliver one errand and return whether it arrived."""
+    def _deliver_one(self, item: QueueItem, tools: frozenset[str], *, is_asked: bool) -> bool:
+        """Deliver one item and return whether it arrived."""
         try:
-            if errand.what == "delete":
-                return self._delete(errand, tools, is_asked=is_asked)
-            episode = self._episode_of(errand)
+            if item.what == "delete":
+                return self._delete(item, tools, is_asked=is_asked)
+            episode = self._episode_of(item)
             if episode is None:
-                self._done(errand)
+                self._done(item)
                 return False
-            if (has_arrived := self._find_sent(errand, episode, is_asked=is_asked)) is not None:
+            if (has_arrived := self._find_sent(item, episode, is_asked=is_asked)) is not None:
                 return has_arrived
-            errand = self.outbox.sending(errand)
+            item = self.outbox.sending(item)
             self.tools.add_memory(episode)
         except UnansweredError:
             raise
         except ToolError as error:
-            self.outbox.refused(errand, str(error.args[0]))
+            self.outbox.refused(item, str(error.args[0]))
             return False
         except ProviderError:
-            self.outbox.refused(errand, "")
+            self.outbox.refused(item, "")
             raise
         if not self.tools.is_started:
-            self._done(errand)
+            self._done(item)
             return True
-        self._queued.add(errand.note.id)
-        return bool(self._find_sent(errand, episode, is_asked=False))
+        self._queued.add(item.note.id)
+        return bool(self._find_sent(item, episode, is_asked=False))
 
-    def _find_sent(self, errand: Errand, episode: Episode, *, is_asked: bool) -> bool | None:
+    def _find_sent(self, item: QueueItem, episode: Episode, *, is_asked: bool) -> bool | None:
         """Return whether a sent item is listed; None if it was not sent, or is to be sent again."""
-        if errand.sent_at is None:
+        if item.sent_at is None:
             return None
-        if self._is_there(episode, errand.sent_at):
-            self._done(errand)
+        if self._is_there(episode, item.sent_at):
+            self._done(item)
             return True
-        self._looked[errand.note.id] = now = self.now()
-        is_early = errand.note.id in self._queued or (not is_asked and now - errand.sent_at < GRACE_S)
+        self._looked[item.note.id] = now = self.now()
+        is_early = item.note.id in self._queued or (not is_asked and now - item.sent_at < GRACE_S)
         return False if is_early else None
 
-    def _episode_of(self, errand: Errand) -> Episode | None:
+    def _episode_of(self, item: QueueItem) -> Episode | None:
         """Return an episode, or a fact as one, with its text and its group at Graphiti; None if it was deleted."""
         graph = self.graph()
-        fact = graph.relations([errand.id]).get(errand.id) if errand.what == "relation" else None
+        fact = graph.relations([item.id]).get(item.id) if item.what == "relation" else None
         if fact is not None:
             said_at = fact.created_at if fact.valid_from is None else fact.valid_from
             return Episode(fact.id, fact.fact, said_at, fact.created_at, group=self.group(fact.group))
-        episode = graph.episodes([errand.id]).get(errand.id)
+        episode = graph.episodes([item.id]).get(item.id)
         if episode is None:
             return None
         content = episode.content or (self.words_of(episode.memory, episode.version) if episode.memory else "")
         return replace(episode, content=content, group=self.group(episode.group)) if content else None
 
-    def _delete(self, errand: Errand, tools: frozenset[str], *, is_asked: bool) -> bool:
+    def _delete(self, item: QueueItem, tools: frozenset[str], *, is_asked: bool) -> bool:
         """Delete an episode and return whether it was listed; give up on one that is not listed after `GRACE_S`."""
-        group = self.group(errand.group)
+        group = self.group(item.group)
         listed = self.tools.episodes([group], MAX_EPISODES)
-        remote_id = next((episode.id for episode in listed if own_id(episode.name) == errand.id), "")
-        is_late = self.now() - errand.at >= GRACE_S
+        remote_id = next((episode.id for episode in listed if own_id(episode.name) == item.id), "")
+        is_late = self.now() - item.at >= GRACE_S
         if remote_id:
             if "delete_episode" not in tools:
                 raise ToolError("Graphiti's server has no tool delete_episode", remedy="delete it there")
             # Deleting is idempotent: the second time it is not listed.
             self.tools.delete_episode(remote_id)
         elif not is_late or not listed:
-            self._looked[errand.note.id] = self.now()
-            errand = self.outbox.sending(errand)
+            self._looked[item.note.id] = self.now()
+            item = self.outbox.sending(item)
             if not listed and (is_late or is_asked):
-                self.outbox.refused(errand, _UNLISTED.format(group), is_sure=False)
+                self.outbox.refused(item, _UNLISTED.format(group), is_sure=False)
             return False
-        self.outbox.done(errand)
+        self.outbox.remove(item)
         return bool(remote_id)
 
     def _is_there(self, episode: Episode, since: float) -> bool:
@@ -349,7 +349,7 @@ _PROBES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Removal:
     """The result of deleting a namespace at Graphiti.
 
     Attributes:
@@ -363,7 +363,7 @@ class Left:
     found: tuple[tuple[str, str], ...] = ()
 
 
-def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], sent: Set[str]) -> Left:
+def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], sent: Set[str]) -> Removal:
     """Delete the data of a namespace at Graphiti; call it before the namespace is deleted locally.
 
     A group is cleared if it belongs to the namespace alone: it is not Graphiti's default, and every episode in it is
@@ -416,7 +416,7 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
                 f"episodes sent to Graphiti not listed there ({len(unseen)} of {len(sent)}): it may still process them,"
                 " so check again in ten minutes"
             )
-    return Left(tuple(notices), tuple(outside), tuple(found))
+    return Removal(tuple(notices), tuple(outside), tuple(found))
 
 
 def _still_found(tools: GraphitiTools, graph: GraphReading, group: str, label: str) -> str:
@@ -433,9 +433,9 @@ def _still_found(tools: GraphitiTools, graph: GraphReading, group: str, label: s
     return ""
 
 
-def unreached(groups: Iterable[str], why: str) -> str:
+def unreached(groups: Iterable[str], reason: str) -> str:
     """Say where data remains because the server could not be reached."""
-    return f"data of this namespace sent to Graphiti, in {named_groups(groups)}: delete it there. {why}"
+    return f"data of this namespace sent to Graphiti, in {named_groups(groups)}: delete it there. {reason}"
 
 
 def named_groups(groups: Iterable[str]) -> str:

@@ -27,10 +27,10 @@ from typing import Any, Final, TypeVar
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError
-from commonplace.formats.graphiti import RelationItem, read_entity, read_episode, read_relation
+from commonplace.formats.graphiti import GraphitiFact, read_entity, read_episode, read_relation
 from commonplace.formats.jsonrpc import METHOD_NOT_FOUND, decode, notification
 from commonplace.graph.graphiti.transport import SessionEndedError, Transport, UnansweredError, printable
-from commonplace.models.http import Patience
+from commonplace.models.http import Timeouts
 from commonplace.types.graph import Entity, Episode
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class GraphitiTools:
     clock: Callable[[], float]
     is_started: bool = False
     _turn: threading.RLock = field(default_factory=threading.RLock)
-    _patience: Patience | None = None
+    _timeouts: Timeouts | None = None
     _transport: Transport | None = None
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _tools: frozenset[str] = frozenset()
@@ -83,10 +83,10 @@ class GraphitiTools:
             UnansweredError: it is unknown whether it was executed.
         """
         params = {"name": tool, "arguments": dict(arguments)}
-        with self.within_limit() as patience:
+        with self.within_limit() as timeouts:
             for is_last in (False, True):
                 try:
-                    return self._result(tool, self._ask(self._opened(), "tools/call", params, patience))
+                    return self._result(tool, self._ask(self._opened(), "tools/call", params, timeouts))
                 except ToolError:
                     raise
                 except ProviderError as error:
@@ -103,30 +103,30 @@ class GraphitiTools:
             if transport is not None:
                 transport.close()
 
-    def patience(self, at_least_s: float = 0.0) -> Patience:
+    def timeouts(self, at_least_s: float = 0.0) -> Timeouts:
         """Return the time limit of a call that begins now."""
         longest_s = max(self.timeout_s, at_least_s)
-        return Patience(longest_s, self.clock() + longest_s, self.clock)
+        return Timeouts(longest_s, self.clock() + longest_s, self.clock)
 
     @contextmanager
-    def within_limit(self) -> Iterator[Patience]:
+    def within_limit(self) -> Iterator[Timeouts]:
         """Apply the time limit of one call to all calls in a `with` block; other threads wait meanwhile."""
         if not self._turn.acquire(timeout=self.timeout_s):
             raise ProviderError(f"{self.name} is busy with others' calls", remedy="try again")
-        outer = self._patience
-        self._patience = outer or self.patience()
+        outer = self._timeouts
+        self._timeouts = outer or self.timeouts()
         try:
-            yield self._patience
+            yield self._timeouts
         finally:
-            self._patience = outer
+            self._timeouts = outer
             self._turn.release()
 
     def _opened(self) -> Transport:
         if self._transport is None:
-            patience = self.patience(START_S if self.is_started else 0.0)
+            timeouts = self.timeouts(START_S if self.is_started else 0.0)
             transport = self.open_transport()
             try:
-                self._tools = self._begin(transport, patience)
+                self._tools = self._begin(transport, timeouts)
             except UnansweredError as error:
                 transport.close()
                 # Only `initialize` was sent, so a retry is safe.
@@ -137,24 +137,24 @@ class GraphitiTools:
             self._transport = transport
         return self._transport
 
-    def _begin(self, transport: Transport, patience: Patience) -> frozenset[str]:
+    def _begin(self, transport: Transport, timeouts: Timeouts) -> frozenset[str]:
         client = {"name": "commonplace", "version": version("commonplace")}
         params: dict[str, Any] = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": client}
-        opened = self._ask(transport, "initialize", params, patience)
+        opened = self._ask(transport, "initialize", params, timeouts)
         agreed = opened.get("protocolVersion")
         if agreed not in VERSIONS:
             raise ProviderError(
                 f"{self.name} speaks version {agreed!r:.30} of the protocol",
                 remedy=f"one of {', '.join(VERSIONS)} is understood",
             )
-        transport.tell(notification("notifications/initialized", {}), patience)
-        tools = self._ask(transport, "tools/list", {}, patience).get("tools")
+        transport.tell(notification("notifications/initialized", {}), timeouts)
+        tools = self._ask(transport, "tools/list", {}, timeouts).get("tools")
         listed = tools if isinstance(tools, list) else []
         return frozenset(str(tool.get("name")) for tool in listed if isinstance(tool, dict))
 
-    def _ask(self, transport: Transport, method: str, params: Mapping[str, Any], patience: Patience) -> dict[str, Any]:
+    def _ask(self, transport: Transport, method: str, params: Mapping[str, Any], timeouts: Timeouts) -> dict[str, Any]:
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
-        answer = transport.ask(message, patience)
+        answer = transport.ask(message, timeouts)
         error = answer.get("error")
         if error is not None:
             reason = error.get("message") if isinstance(error, dict) else error
@@ -227,7 +227,7 @@ class GraphitiTools:
 
     def search_facts(
         self, query: str, groups: Sequence[str], limit: int, *, centre: str = "", now: float
-    ) -> list[RelationItem]:
+    ) -> list[GraphitiFact]:
         arguments: dict[str, Any] = {"query": query, "group_ids": list(groups), "max_facts": limit}
         if centre:
             arguments["center_node_uuid"] = centre

@@ -16,7 +16,7 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.formats.graphiti import (
-    RelationItem,
+    GraphitiFact,
     entity_json,
     episode_json,
     mention_json,
@@ -32,7 +32,7 @@ from commonplace.graph.facts import Assertion, first_said, happening, relation_o
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import GraphRuntime, roots
-from commonplace.graph.views import ViewBuilder, Wanted
+from commonplace.graph.views import QueryFilters, ViewBuilder
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types import GRAPH_KINDS
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
@@ -77,13 +77,13 @@ class Document:
     path: Path
     episodes: tuple[Episode, ...] = ()
     entities: tuple[Entity, ...] = ()
-    relations: tuple[RelationItem, ...] = ()
+    relations: tuple[GraphitiFact, ...] = ()
     mentions: tuple[tuple[str, str], ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_graphiti(
-    graph: GraphReading, wanted: Wanted, words_of: Callable[[str, int], str], write: Callable[[bytes], object]
+    graph: GraphReading, filters: QueryFilters, words_of: Callable[[str, int], str], write: Callable[[bytes], object]
 ) -> Migration:
     """Write a whole graph, past facts included; merged entities are replaced by the entity they were merged into.
 
@@ -95,7 +95,7 @@ def write_graphiti(
     write(b'{\n"format": "' + FORMAT.encode() + b'"')
     for name in _LISTS:
         write(f',\n"{name}": ['.encode())
-        for record in _records(name, graph, ViewBuilder(graph, wanted), words_of):
+        for record in _records(name, graph, ViewBuilder(graph, filters), words_of):
             line = json.dumps(record, ensure_ascii=False, allow_nan=False)
             write(f"{',' * bool(counts[name])}\n{line}".encode())
             counts[name] += 1
@@ -276,10 +276,10 @@ def _write(graph: GraphChange, runtime: GraphRuntime, document: Document) -> Non
     graph.put(*(Mention(episode, "entity", entity, 0, 0) for episode, entity in document.mentions))
 
 
-def _resolved(item: RelationItem, order: int) -> tuple[Relation, list[Happening]]:
+def _resolved(item: GraphitiFact, order: int) -> tuple[Relation, list[Happening]]:
     """Return an imported fact in the stored form, and the happenings that record its assertions."""
     relation = item.relation
-    said_at = next((time for time in (item.told, relation.valid_from) if time is not None), relation.created_at)
+    said_at = next((time for time in (item.stated_at, relation.valid_from) if time is not None), relation.created_at)
     origin = Assertion(
         relation.id,
         relation.source,

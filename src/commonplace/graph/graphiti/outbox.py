@@ -50,7 +50,7 @@ def waiting_for(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class QueueItem:
     """One queued item.
 
     Attributes:
@@ -96,50 +96,50 @@ class Outbox:
         if added.outcome == "replaced":
             self.deleted(change, added.episode.id, label)
         if added.episode.id:
-            change.put(Errand("episode", added.episode.id, now).note)
+            change.put(QueueItem("episode", added.episode.id, now).note)
         else:
             for id_ in added.changed.said:
-                change.put(Errand("relation", id_, now).note)
+                change.put(QueueItem("relation", id_, now).note)
 
     def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
         """Queue the deletion of an episode, in the transaction that deletes it.
 
         An episode that was never sent is only removed from the queue.
         """
-        waiting = next((errand for errand in self.errands() if errand.what != "delete" and errand.id == episode), None)
+        waiting = next((item for item in self.items() if item.what != "delete" and item.id == episode), None)
         if waiting is not None:
             change.drop(Note, kind=WAITING, id=waiting.note.id)
         if waiting is None or waiting.sent_at is not None:
-            change.put(Errand("delete", episode, self._now(), group).note)
+            change.put(QueueItem("delete", episode, self._now(), group).note)
 
-    def errands(self) -> list[Errand]:
+    def items(self) -> list[QueueItem]:
         notes = self._store.notes(self._namespace, WAITING)
-        return [Errand(at=note.at, **json.loads(note.body)) for note in notes]
+        return [QueueItem(at=note.at, **json.loads(note.body)) for note in notes]
 
     def labels(self) -> list[str]:
         """Return the groups that ever had queued items, without the one of items that have no label."""
         return [note.id for note in self._store.notes(self._namespace, GROUPS)]
 
-    def sending(self, errand: Errand) -> Errand:
+    def sending(self, item: QueueItem) -> QueueItem:
         """Record, in a transaction of its own, that an item is about to be sent."""
-        return self._put(replace(errand, sent_at=self._now()))
+        return self._put(replace(item, sent_at=self._now()))
 
-    def refused(self, errand: Errand, told: str, *, is_sure: bool = True) -> None:
+    def refused(self, item: QueueItem, refusal: str, *, is_sure: bool = True) -> None:
         """Record that an item was refused or not delivered.
 
         Args:
-            told: the refusal of the server, "" if it was not reached.
+            refusal: the refusal of the server, "" if it was not reached.
             is_sure: it certainly did not arrive; else it is searched for before it is sent again.
         """
-        sent_at = None if is_sure else errand.sent_at
-        self._put(replace(errand, sent_at=sent_at, refusals=errand.refusals + bool(told), error=told))
+        sent_at = None if is_sure else item.sent_at
+        self._put(replace(item, sent_at=sent_at, refusals=item.refusals + bool(refusal), error=refusal))
 
-    def done(self, errand: Errand) -> None:
+    def remove(self, item: QueueItem) -> None:
         with self._store.change_memories(self._namespace) as change:
-            note = errand.note
+            note = item.note
             change.drop(Note, kind=note.kind, id=note.id)
 
-    def _put(self, errand: Errand) -> Errand:
+    def _put(self, item: QueueItem) -> QueueItem:
         with self._store.change_memories(self._namespace) as change:
-            change.put(errand.note)
-        return errand
+            change.put(item.note)
+        return item

@@ -56,12 +56,12 @@ class _GraphitiQuery(GraphReader):
     _context_depth, _has_summaries = 1, False
 
     def __init__(self, reader: GraphitiReader, tools: GraphitiTools) -> None:
-        super().__init__(reader.runtime, reader.search, reader.words_of, reader.wanted, reader.newer)
+        super().__init__(reader.runtime, reader.search, reader.words_of, reader.filters, reader.newer)
         self._reader = reader
         self._tools = tools
         self._local_graph = reader.runtime.graph
         # The requested groups, by their names at Graphiti.
-        self._labels = reader.backend.labels(reader.wanted.groups)
+        self._labels = reader.backend.labels(reader.filters.groups)
         self._answered = reader.backend.answered
         self._facts: dict[str, Relation] = {}
         self._calls = 0
@@ -98,11 +98,11 @@ class _GraphitiQuery(GraphReader):
             return "" if id_ in self._local_graph.entities([id_]) else id_
 
     def _state(self) -> tuple[bool, tuple[str, ...]]:
-        waiting = len(self._reader.backend.outbox.errands())
+        waiting = len(self._reader.backend.outbox.items())
         return bool(waiting), (waiting_for(waiting),) if waiting else ()
 
     def _find_entities(self, query: str, limit: int) -> TextHits:
-        wanted = self.wanted
+        wanted = self.filters
         nodes = [node for node in self._nodes(query, limit) if wanted.has(node)]
         of_type = [node for node in nodes if not wanted.types or node.type in wanted.types]
         is_degraded, notices = self._state()
@@ -112,7 +112,7 @@ class _GraphitiQuery(GraphReader):
         return TextHits(self._scored(query, texts, limit), is_degraded, notices)
 
     def _find_relations(self, query: str, limit: int, centre: str) -> TextHits:
-        types, facts = self.wanted.types, self._relations(query, limit, self._centre(centre))
+        types, facts = self.filters.types, self._relations(query, limit, self._centre(centre))
         texts = {fact.id: fact.fact for fact in facts if not types or fact.type in types}
         return TextHits(self._scored(query, texts, limit), *self._state())
 
@@ -123,7 +123,7 @@ class _GraphitiQuery(GraphReader):
         return dict(sorted(scored.items(), key=lambda item: -item[1])[:limit])
 
     def _nodes(self, query: str, limit: int) -> list[Entity]:
-        answered = self._tools.search_nodes(query, list(self._labels), _more(limit), now=self.wanted.now)
+        answered = self._tools.search_nodes(query, list(self._labels), _more(limit), now=self.filters.now)
         nodes = [replace(node, group=self._labels.get(node.group, node.group)) for node in answered]
         self._answered.update({node.id: node for node in nodes})
         for id_ in list(self._answered)[:-_REMEMBERED]:
@@ -133,8 +133,8 @@ class _GraphitiQuery(GraphReader):
     def _relations(self, query: str, limit: int, centre: str = "") -> list[Relation]:
         """Search facts; return those that pass the filters of time, in Graphiti's order."""
         groups = list(self._labels)
-        items = self._tools.search_facts(query, groups, _more(limit), centre=centre, now=self.wanted.now)
-        shown = [item.relation for item in items if self.wanted.shows(item.relation)]
+        items = self._tools.search_facts(query, groups, _more(limit), centre=centre, now=self.filters.now)
+        shown = [item.relation for item in items if self.filters.shows(item.relation)]
         facts = [replace(fact, group=self._labels.get(fact.group, fact.group)) for fact in shown]
         self._facts.update({fact.id: fact for fact in facts})
         return facts
@@ -157,10 +157,10 @@ class _GraphitiQuery(GraphReader):
         return [fact for fact in self._facts.values() if (fact.source, fact.type) == (source, type_)]
 
     def edges_of(
-        self, ids: Sequence[str], wanted: GraphFilter, *, limit: int, among: Collection[str] | None = None
+        self, ids: Sequence[str], filter_: GraphFilter, *, limit: int, among: Collection[str] | None = None
     ) -> dict[str, list[Edge]]:
         """Search the facts of entities; with `among`, return those between these entities that were found already."""
-        del wanted  # `_relations` has filtered the facts by time
+        del filter_  # `_relations` has filtered the facts by time
         edges = {}
         for id_ in ids:
             name = self._answered[id_].name if id_ in self._answered else ""
@@ -189,7 +189,7 @@ class GraphitiReader(GraphReader):
 
     @property
     def _local(self) -> GraphReader:
-        return GraphReader(self.runtime, self.search, self.words_of, self.wanted, self.newer)
+        return GraphReader(self.runtime, self.search, self.words_of, self.filters, self.newer)
 
     def search_entities(self, query: str, limit: int) -> FoundEntities:
         return self._with_fallback(lambda reader: reader.search_entities(query, limit))
@@ -208,15 +208,15 @@ class GraphitiReader(GraphReader):
 
         Over FalkorDB, Graphiti lists only those of one group.
         """
-        local, as_of = self._local.episodes(limit), self.wanted.as_of
-        labels = self.backend.labels(self.wanted.groups)
+        local, as_of = self._local.episodes(limit), self.filters.as_of
+        labels = self.backend.labels(self.filters.groups)
         remote: list[Episode] = []
         try:
             listed = self.backend.ask(lambda tools: tools.episodes(list(labels), min(_LISTED, max(limit, MAX_RESULTS))))
             remote = [unmarked(item) for item in listed]
         except ProviderError as error:
             _log.warning("%s", error_text(error))
-        deleted = {errand.id for errand in self.backend.outbox.errands() if errand.what == "delete"}
+        deleted = {item.id for item in self.backend.outbox.items() if item.what == "delete"}
         ours = {*self._graph.episodes([item.id for item in remote]), *deleted}
         foreign = [replace(item, group=labels.get(item.group, item.group)) for item in remote if item.id not in ours]
         visible = [item for item in foreign if as_of is None or item.created_at <= as_of]

@@ -25,9 +25,9 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final
 
 from commonplace.errors import CommonplaceError, ProviderError
-from commonplace.formats.jsonrpc import LineWriter, TooLong, decode, read_lines
-from commonplace.models.http import FAULTS, Answer, Patience, send
-from commonplace.models.providers import Address
+from commonplace.formats.jsonrpc import LineWriter, OversizedLine, decode, read_lines
+from commonplace.models.http import FAULTS, HttpAnswer, Timeouts, send
+from commonplace.models.providers import Endpoint
 from commonplace.redaction import redact
 
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
@@ -67,12 +67,12 @@ class Stdio:
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._to_write: queue.Queue[bytes | None] = queue.Queue()
-        self._lines: queue.Queue[bytes | TooLong | None] = queue.Queue(_WAITING)
+        self._lines: queue.Queue[bytes | OversizedLine | None] = queue.Queue(_WAITING)
         self._printed = TemporaryFile()  # noqa: SIM115 - closed with the session
         self._threads: list[threading.Thread] = []
         self._is_closed = threading.Event()
 
-    def ask(self, message: Mapping[str, Any], patience: Patience) -> dict[str, Any]:
+    def ask(self, message: Mapping[str, Any], timeouts: Timeouts) -> dict[str, Any]:
         """Send a request and return the answer with its id.
 
         Raises:
@@ -80,22 +80,22 @@ class Stdio:
             SessionEndedError: the server no longer knows this session.
             UnansweredError: no answer came, or it cannot be read.
         """
-        self.tell(message, patience)
+        self.tell(message, timeouts)
         name = self._command[0]
         while True:
             try:
-                line = self._lines.get(timeout=patience.left_s)
+                line = self._lines.get(timeout=timeouts.remaining_s)
             except queue.Empty:
                 raise UnansweredError(f"{name} did not answer in time", remedy="raise graph.timeout_s") from None
             if line is None:
                 raise UnansweredError(self._ended(), remedy="check its output")
-            if isinstance(line, TooLong):
+            if isinstance(line, OversizedLine):
                 raise UnansweredError(f"{name} answered more than can be read", remedy="ask for less")
             with suppress(CommonplaceError):  # servers print lines that are no messages to this pipe
                 if (answer := _answer_to(message, decode(line))) is not None:
                     return answer
 
-    def tell(self, message: Mapping[str, Any], _: Patience) -> None:
+    def tell(self, message: Mapping[str, Any], _: Timeouts) -> None:
         """Queue a message for the writer thread: a write to a full pipe would block past the deadline."""
         if self._process is None:
             try:
@@ -161,7 +161,7 @@ class Stdio:
 class StreamableHttp:
     """A session with a server at an address."""
 
-    def __init__(self, address: Address, headers: Mapping[str, str]) -> None:
+    def __init__(self, address: Endpoint, headers: Mapping[str, str]) -> None:
         self._address = address
         self._headers = {
             "Accept": "application/json, text/event-stream",
@@ -171,9 +171,9 @@ class StreamableHttp:
         }
         self._is_open = False
 
-    def ask(self, message: Mapping[str, Any], patience: Patience) -> dict[str, Any]:
+    def ask(self, message: Mapping[str, Any], timeouts: Timeouts) -> dict[str, Any]:
         """Send a request and return the answer; see `Stdio.ask`."""
-        answer = self._send("POST", _encoded(message), patience)
+        answer = self._send("POST", _encoded(message), timeouts)
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         for text in events_of(answer.body) if kind == "text/event-stream" else [answer.body]:
             try:
@@ -192,20 +192,20 @@ class StreamableHttp:
                 return response
         raise UnansweredError(f"{self._address} answered another question", remedy="check the address")
 
-    def tell(self, message: Mapping[str, Any], patience: Patience) -> None:
+    def tell(self, message: Mapping[str, Any], timeouts: Timeouts) -> None:
         """Send a notification."""
-        self._send("POST", _encoded(message), patience)
+        self._send("POST", _encoded(message), timeouts)
 
     def close(self) -> None:
         """Ask the server to end the session, if it answers at once."""
         if self._is_open:
             with suppress(ProviderError):  # the server ends it by itself after a while
-                self._send("DELETE", b"", Patience(_FAREWELL_S, time.monotonic() + _FAREWELL_S))
+                self._send("DELETE", b"", Timeouts(_FAREWELL_S, time.monotonic() + _FAREWELL_S))
         self._is_open = False
 
-    def _send(self, method: str, body: bytes, patience: Patience) -> Answer:
+    def _send(self, method: str, body: bytes, timeouts: Timeouts) -> HttpAnswer:
         try:
-            answer = send(self._address, "", self._headers, body, patience, MAX_ANSWER_BYTES, method)
+            answer = send(self._address, "", self._headers, body, timeouts, MAX_ANSWER_BYTES, method)
         except FAULTS as fault:
             problem = getattr(fault, "strerror", None) or type(fault).__name__
             if isinstance(fault, ConnectionRefusedError | socket.gaierror):

@@ -88,7 +88,7 @@ async def _call(service: Service, operation: Operation, request: Request) -> Res
 
 def _store(engine: Engine) -> dict[str, Any]:
     settings = engine.settings
-    clients = [(client, client.place(Path.cwd(), Path.home())) for client in CLIENTS.values()]
+    clients = [(client, client.config_path(Path.cwd(), Path.home())) for client in CLIENTS.values()]
     return {
         "settings": [[key.dotted, settings.value(key), settings.origin(key)] for key in settings.all_keys()],
         "clients": [[client.name, client.title, str(file), is_configured(client, file)] for client, file in clients],
@@ -117,7 +117,7 @@ async def _install(service: Service, session: PageSession, request: Request) -> 
         )
         if child.returncode:
             raise Problem(409, "not-installed", child.stderr.strip() or f"the command ended with {child.returncode}")
-        return JSONResponse({**json.loads(child.stdout), "then": CLIENTS[name].then})
+        return JSONResponse({**json.loads(child.stdout), "then": CLIENTS[name].next_step})
 
     return await service.in_thread(write)
 

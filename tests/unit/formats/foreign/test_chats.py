@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.errors import UsageError
 from commonplace.formats.foreign import chats
-from commonplace.formats.foreign.reader import Foreign
+from commonplace.formats.foreign.reader import ForeignData
 
 
 def node(id_: str, parent: str | None, role: str, *parts: object, **more: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def written(tmp_path: Path, value: object, name: str = "conversations.json") -> 
     return file
 
 
-def turns(read: Foreign) -> list[tuple[str, str, int, str]]:
+def turns(read: ForeignData) -> list[tuple[str, str, int, str]]:
     return [(each.content, each.session, each.position, each.origin) for each in read.memories]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from commonplace.errors import UsageError
 from commonplace.formats.foreign import stores
-from commonplace.formats.foreign.reader import Foreign
+from commonplace.formats.foreign.reader import ForeignData
 
 WHOLE = """{"type":"entity","name":"John_Smith","entityType":"person","observations":["Likes tea","John Smith is tall"]}
 {"type":"entity","name":"Anthropic","entityType":"organization","observations":[]}
@@ -16,7 +16,7 @@ WHOLE = """{"type":"entity","name":"John_Smith","entityType":"person","observati
 """
 
 
-def read(tmp_path: Path, text: str) -> Foreign:
+def read(tmp_path: Path, text: str) -> ForeignData:
     file = tmp_path / "memory.jsonl"
     file.write_text(text, encoding="utf-8")
     return stores.read_mcp_memory(file)

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import markdown
-from commonplace.formats.foreign.reader import Foreign
+from commonplace.formats.foreign.reader import ForeignData
 from commonplace.types import Link
 
 COFFEE = """---
@@ -42,7 +42,7 @@ Some prose about [[Water]].
 """
 
 
-def notes_in(folder: Path, **notes: str) -> Foreign:
+def notes_in(folder: Path, **notes: str) -> ForeignData:
     for name, text in notes.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     return markdown.read_basic_memory(folder)

@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import reader, stores
-from commonplace.formats.foreign.reader import Foreign
+from commonplace.formats.foreign.reader import ForeignData
 
 ENTRY = {
     "id": "m1",
@@ -25,7 +25,7 @@ ENTRY = {
 }
 
 
-def exported(tmp_path: Path, document: object) -> Foreign:
+def exported(tmp_path: Path, document: object) -> ForeignData:
     file = tmp_path / "export.json"
     file.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
     return stores.read_mem0(file)
@@ -144,7 +144,7 @@ def test_times_that_are_none_are_noted(tmp_path: Path, value: object) -> None:
 
 def test_empty_export_is_no_error(tmp_path: Path) -> None:
     """Somebody exported before remembering anything."""
-    assert exported(tmp_path, {"results": []}) == Foreign()
+    assert exported(tmp_path, {"results": []}) == ForeignData()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_files_that_are_none_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
         stores.read_mem0(tmp_path)
     with pytest.raises(NotFoundError, match="there is no file"):
         stores.read_mem0(tmp_path / "none.json")
-    monkeypatch.setattr(reader, "LARGEST", 7)
+    monkeypatch.setattr(reader, "MAX_FILE_BYTES", 7)
     with pytest.raises(UsageError, match="more than 7 bytes, the limit; name a file that can be read; split"):
         stores.read_mem0(tmp_path / "latin.json")
 
