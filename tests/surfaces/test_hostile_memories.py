@@ -113,7 +113,7 @@ def test_the_largest_text_is_taken_and_one_byte_more_is_refused_with_the_limit(b
 def test_binary_is_refused_and_kept_without_nul_when_it_is_forced(book: Engine) -> None:
     """A NUL ends a text in many a tool, and no database on a network holds one."""
     text = "zebrafinch\0\x01\x02 after"
-    with pytest.raises(UsageError, match=r"the content is binary: it holds NUL .*; give a text, or pass force=True"):
+    with pytest.raises(UsageError, match=r"the content is binary: it holds NUL .*; give a text; only `remember` with force=True"):
         book.remember(text)
     kept = book.remember(text, id="it", force=True)
     assert kept.is_forced
@@ -145,7 +145,7 @@ def test_binary_comes_through_a_pipe_without_nul(program: Program) -> None:
     refused = CliRunner().invoke(cli, ["remember", "--id", "it"], input=b"zebra\0finch")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "the content is binary" in refused.stderr
-    assert "or pass --force to keep it as it is" in refused.stderr
+    assert "only `remember` with --force keeps it as it is" in refused.stderr
     kept = CliRunner().invoke(cli, ["remember", "--id", "it", "--force"], input=b"zebra\0finch")
     assert (kept.exit_code, RAW.findall(kept.stdout)) == (0, [])
     assert program.json("get", "it")["content"] == "zebra\ufffdfinch"

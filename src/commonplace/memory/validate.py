@@ -161,7 +161,7 @@ def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force
     if "\0" in content or controls > MAX_CONTROL_SHARE * len(content):
         raise UsageError(
             "the content is binary: it holds NUL or many other control characters",
-            remedy="give a text, or pass force=True to keep it as it is",
+            remedy="give a text; only `remember` with force=True keeps it as it is",
         )
 
 
