@@ -113,7 +113,9 @@ def test_the_largest_text_is_taken_and_one_byte_more_is_refused_with_the_limit(b
 def test_binary_is_refused_and_kept_without_nul_when_it_is_forced(book: Engine) -> None:
     """A NUL ends a text in many a tool, and no database on a network holds one."""
     text = "zebrafinch\0\x01\x02 after"
-    with pytest.raises(UsageError, match=r"the content is binary: it holds NUL .*; give a text; only `remember` with force=True"):
+    with pytest.raises(
+        UsageError, match=r"the content is binary: it holds NUL .*; give a text; only `remember` with force=True"
+    ):
         book.remember(text)
     kept = book.remember(text, id="it", force=True)
     assert kept.is_forced

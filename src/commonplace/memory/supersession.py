@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 from commonplace.errors import CommonplaceError, ModelError
-from commonplace.extract.modality import is_hedged, is_sensitive
+from commonplace.extract.modality import is_bare_denial, is_bare_question, is_hearsay, is_hedged, is_sensitive
 from commonplace.extract.model import SENSITIVE
 from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.models.static import StaticEmbedder
@@ -77,6 +77,9 @@ MIN_GAP_S: Final = 1.0
 _ALL: Final = np.float32(1 - 1e-6)
 STRANGER: Final = np.float32(0.1)
 OURS: Final = -1
+SPEAKER: Final = -2
+PERSON: Final = 1 << 20
+"""Added to the token of an owner that is in the list of people."""
 _TOKEN_BITS: Final = 16
 READING: Final = 0.1
 """Added to a pair's value for each unit of the cross-encoder's log-odds, clipped to `MIN_ODDS`–`MAX_ODDS`."""
@@ -115,6 +118,7 @@ LENGTH: Final = 0.2
 says several things is seldom superseded as a whole."""
 PLAIN_LENGTH: Final = 16
 _OURS: Final = ("my", "our")
+_WE: Final = ("i", "we", "us", "me", "our")
 _HEAD: Final = 12
 """Number of first tokens of a text that tell whose statement it is, or which title it has."""
 FORM: Final = 0.6
@@ -152,8 +156,8 @@ class StatementBatch:
         vectors: of embedders whose cosines are known; float32, shape (n, d), rows of unit length or zero.
         terms: a text's index · 2¹⁶ + a token that tells what it is about; int64, each once, ascending.
         changes: number of distinct words of change, 0 in long texts; int64, shape (n,).
-        owners: the token of the owner of the thing that it begins with (`Grandpa's house`), `OURS` for `my` or `our`,
-            else 0; int64, shape (n,).
+        owners: the token of the person of whose things it tells, `OURS` or `SPEAKER` for the speaker, else 0; int64,
+            shape (n,).
         titles: the same number for entries of one log, 0 for other texts; int64, shape (n,).
         is_open: whether a word of doubt comes before any word of change, so nothing has changed; bool, shape (n,).
         is_refusal: whether a word of refusal comes before any word of change: it ends only an offer; bool, shape (n,).
@@ -202,9 +206,9 @@ class Wordings:
         self._lists = {name: (mask(words), pairs(words)) for name, words in _WORDS.items()}
         self._is_date = mask((*WEEKDAY_NAMES, *MONTH_NAMES))
         self._is_number = mask(map(str, range(2100)))
-        self._is_ours = mask(_OURS)
+        self._is_ours, self._is_we = mask(_OURS), mask(_WE)
         self._is_inside = tokens.inside_words()
-        self._colon, self._s, *self._quotes = (int(tokenize(sign)[-1]) for sign in (":", "'s", "'", "’"))
+        self._i, self._colon, self._s, *self._quotes = (int(tokenize(sign)[-1]) for sign in ("i", ":", "'s", "'", "’"))
 
     def statements(
         self,
@@ -257,11 +261,20 @@ class Wordings:
         )
 
     def _owner(self, head: list[int]) -> int:
-        """Return the token before the first `'s` ("Grandpa's house"), `OURS` for a leading `my` or `our`, else 0."""
+        """Return the token of whose things a text tells, after the label of a speaker; 0 if it cannot be told.
+
+        It is the one before the first `'s` ("Grandpa's house"), the person of a leading `my daughter` in a text without
+        `I` or `we`, `OURS` for a leading `my` or `our`, or `SPEAKER` for `I`.
+        """
+        is_person, head = self._lists["person"][0], head[2:] if head[1:2] == [self._colon] else head
         for position in range(1, min(len(head) - 1, 5)):
             if head[position] in self._quotes and head[position + 1] == self._s:
-                return head[position - 1]
-        return OURS if head and self._is_ours[head[0]] else 0
+                return head[position - 1] | PERSON * int(is_person[head[position - 1]])
+        if head and self._is_ours[head[0]]:
+            if not is_person[head[1:2]].any():
+                return OURS
+            return 0 if self._is_we[head].any() else head[1] | PERSON
+        return SPEAKER if head[:1] == [self._i] else 0
 
     def _title(self, head: list[int]) -> int:
         """Return a number for the title of a log's entry, the words before its date or colon; 0 if it is none."""
@@ -360,6 +373,14 @@ def read(
     return ReadingResult(after, is_news, is_doubted)
 
 
+def _is_unsure(batch: StatementBatch, text: str, older: int, newer: int) -> bool:
+    """Return whether the newer text is hearsay or hedged, or only denies something else than the older one states."""
+    if not is_bare_denial(text):
+        return is_hedged(text) or is_hearsay(text)
+    terms = [batch.terms[batch.terms >> _TOKEN_BITS == row] - (row << _TOKEN_BITS) for row in (older, newer)]
+    return not within(*terms).all()
+
+
 def _is_one_topic(batch: StatementBatch) -> NDArray[np.bool_]:
     """Return whether a column has a word of change and one of the same topic as a row, bool, shape (n, n)."""
     return np.asarray((batch.topics & batch.topics[:, np.newaxis] != 0) & (batch.changes > 0))
@@ -409,9 +430,11 @@ def _is_apart(batch: StatementBatch) -> NDArray[np.bool_]:
     apart |= alike & is_common & is_common[:, np.newaxis]
     rows = np.flatnonzero(batch.owners)
     owners = batch.owners[rows]
-    # `My manager's office` and `my office` are two; what names the other's owner may be about the same.
-    named = within(rows[:, np.newaxis] << _TOKEN_BITS | owners, batch.terms)
-    apart[np.ix_(rows, rows)] |= (owners != owners[:, np.newaxis]) & ~(named | named.T)
+    # `My manager's office` and `my office` are two; what names the other's owner may be about the same, and of an `I`
+    # only people are others: "milk's run out" owns nothing.
+    named = within(rows[:, np.newaxis] << _TOKEN_BITS | owners & (1 << _TOKEN_BITS) - 1, batch.terms)
+    may_be_one = named | (owners == SPEAKER) & (owners < PERSON)[:, np.newaxis]
+    apart[np.ix_(rows, rows)] |= (owners != owners[:, np.newaxis]) & ~(may_be_one | may_be_one.T)
     return np.asarray(apart)
 
 
@@ -561,13 +584,14 @@ class SupersessionRule:
         contents, passages = {n: each.record.content for n, each in found.items()}, Counter(rows.owners.tolist())
         order = np.lexsort((rows.numbers, -(vectors @ vector), rows.numbers != entry.number))
         # One of several passages tells too little, and the vectors know no script without spaces.
-        fit = sorted(n for n, text in contents.items() if passages[n] == 1 and not without_unspaced(text)[1])
+        stated = (n for n, text in contents.items() if not without_unspaced(text)[1] and not is_bare_question(text))
+        fit = sorted(n for n in stated if passages[n] == 1)
         order = order[within(rows.owners[order], np.array(fit, dtype=np.int64))]
         rows, vectors = rows.take(order), vectors[order]
         if rows.numbers[:1].tolist() != [entry.number]:
             return {}
         kept = [found[owner] for owner in rows.owners.tolist()]
-        said = self._wordings.statements(
+        batch = self._wordings.statements(
             rows.token_ids,
             rows.lengths,
             times=rows.times,
@@ -593,8 +617,8 @@ class SupersessionRule:
 
         def judged_by(log_odds: LogOdds | None) -> ReadingResult:
             with ONE_BLAS_THREAD:
-                values = np.where(is_judged, judge(said, is_read=log_odds is not None), np.float32(-np.inf))
-            return read(said, values, texts, log_odds)
+                values = np.where(is_judged, judge(batch, is_read=log_odds is not None), np.float32(-np.inf))
+            return read(batch, values, texts, log_odds)
 
         try:
             reader = self._reader()
@@ -606,18 +630,18 @@ class SupersessionRule:
         for older, newer in np.argwhere(values >= COMPETING).tolist():
             cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
             # The first reason speaks for the link, the others against settling it by a rule.
-            does = ["has words of change"] * bool(said.changes[newer])
+            does = ["has words of change"] * bool(batch.changes[newer])
             does += ["reads as news of the older one"] * bool(is_news[older, newer])
             why = [f"they are alike ({cosine:.2f})" + (f", and the newer one {' and '.join(does)}" if does else "")]
             if any(is_sensitive(kept[place].record.content) for place in (older, newer)):
                 why.append(SENSITIVE)
-            is_unsure = bool(is_doubted[older, newer]) or is_hedged(kept[newer].record.content)
+            is_unsure = bool(is_doubted[older, newer]) or _is_unsure(batch, kept[newer].record.content, older, newer)
             if is_unsure:
                 why.append("the newer one is not sure")
             if kept[newer].record.trust < kept[older].record.trust:
                 why.append("the newer one is trusted less")
             is_sure = value >= SETTLING and cosine >= MIN_COSINE and len(why) == 1
-            type_ = SUPERSEDES if is_sure and (len(kept) > FEW or said.changes[newer]) else CONFLICTS
+            type_ = SUPERSEDES if is_sure and (len(kept) > FEW or batch.changes[newer]) else CONFLICTS
             strength = DOUBT if is_unsure else round(confidence(value), 3)
             link = Link(ids[newer], ids[older], type_, strength, self._now(), RULE, "; ".join(why))
             verdicts[frozenset((ids[older], ids[newer]))] = link

@@ -193,6 +193,9 @@ def test_health_doses_money_and_access_are_asked_however_sure_it_is(book: Engine
         "Somebody said that deployments go out on Fridays.",
         "Deployments go out on Fridays now, I think.",
         "Deployments go out on Fridays now, but I am not sure.",
+        "Apparently deployments go out on Fridays now.",
+        "user: Tom thinks deployments go out on Fridays now.",
+        "Deployments do not go out on Fridays.",
     ],
 )
 def test_hearsay_is_asked_about_and_stands_before_nothing(book: Engine, said: str) -> None:
@@ -203,6 +206,18 @@ def test_hearsay_is_asked_about_and_stands_before_nothing(book: Engine, said: st
     assert link.reason.endswith("; the newer one is not sure")
     found = {hit.owner_id: hit for hit in book.recall("when do deployments go out").hits}
     assert (found["days"].superseded_by, next(iter(found))) == (None, "days")
+
+
+@pytest.mark.parametrize("question", ["When do deployments go out now?", "user: Are deployments on Fridays now?"])
+def test_a_short_question_states_nothing(book: Engine, question: str) -> None:
+    book.remember(question)
+    assert book.links() == []
+
+
+def test_what_is_denied_word_for_word_is_overtaken(book: Engine) -> None:
+    book.remember("Deployments do not go out on Thursdays now.", id="denial")
+    assert [(each.source, each.target) for each in book.links()] == [("denial", "days")]
+    assert "not sure" not in book.links()[0].reason
 
 
 def test_the_mark_of_a_secret_is_no_news(book: Engine) -> None:
