@@ -240,7 +240,7 @@ def test_the_first_and_the_last_times_are_kept_listed_and_searched(book: Engine,
         assert "it" in [hit.owner_id for hit in result.hits]
         assert result.to_dict()["hits"]
     assert book.get("it", as_of=datetime.now(UTC)).id == "it"
-    with pytest.raises(NotFoundError, match=r"memory 'it' was not known at 1970-01-01T00:00:00Z in this namespace"):
+    with pytest.raises(NotFoundError, match=r"memory 'it' was not known at 1970-01-01T23:59:59Z in this namespace"):
         book.get("it", as_of="1970-01-01")
 
 

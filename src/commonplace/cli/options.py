@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from datetime import datetime
 from pathlib import Path
 from time import time as clock
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +25,6 @@ ANY_FILE: Final = click.Path(path_type=Path, readable=False)
 """A path that click does not check: the engine's error for an unreadable file has a remedy."""
 STORED_TIERS: Final = TIERS[1:]
 """The tiers without ultra, whose memories end with their process: a command would forget them at once."""
-_PARTIAL_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhd])")
 MIN_DURATION_S: Final = 10.0
@@ -83,24 +81,16 @@ def time(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: 
     """Return an option for a time, passed on as text. A time without a zone is local, as times are printed.
 
     Args:
-        is_start: whether a day, month or year, also in words, means its start in the local time zone.
+        is_start: whether a day, month or year, also in words, means its start, and not its end.
     """
 
     def read(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-        if value is None or not value.strip():
-            return value
-        is_partial = is_start and _PARTIAL_DATE.fullmatch(value.strip())
-        full_date = f"{value.strip()}-01-01"[:10] if is_partial else value
-        with suppress(ValueError, OverflowError):
-            moment = datetime.fromisoformat(full_date.strip())
-            if moment.tzinfo is None:
-                return moment.astimezone().isoformat()
-        if is_start and not is_partial:
+        if value is not None and value.strip().lower() not in ("", "now"):
             from commonplace.dates.time import iso, moment_in_words
 
             with suppress(UsageError):  # the command reports the fault
-                return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))
-        return full_date
+                return iso(moment_in_words("time", value, clock(), is_start=is_start, zone=None))
+        return value
 
     return click.option(*names, metavar="TIME", callback=read, help=help)
 

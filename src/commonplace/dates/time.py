@@ -56,8 +56,8 @@ _WORD = re.compile(r"\w")
 _CLOCK = re.compile(r"(?:, *| +)(?:at +)?(?:(\d\d?):(\d\d)|(\d\d?)(?::(\d\d))? ?([ap])m)\s*", re.IGNORECASE)
 """A time of day after a day."""
 _LONGEST_DAY_S = 25 * 3_600.0
-_REDUCED = re.compile(r"(\d{4})(?:-(\d{2}))?")
-"""An ISO 8601 year or month, which `datetime` does not parse."""
+_PERIOD = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+"""An ISO 8601 year, month or day."""
 
 
 def seconds(name: str, moment: Moment) -> float:
@@ -69,8 +69,8 @@ def seconds(name: str, moment: Moment) -> float:
     result = math.nan
     try:
         if isinstance(moment, str):
-            reduced = _period(moment)
-            result = parse(moment.strip()) if reduced is None else reduced[0]
+            period = _period(moment)
+            result = parse(moment.strip()) if period is None else period[0]
         elif isinstance(moment, datetime):
             result = seconds_of(moment)
         elif isinstance(moment, int | float) and not isinstance(moment, bool):
@@ -92,12 +92,12 @@ def moment_in_words(
 ) -> float:
     """Return a time, which may be given in words, as seconds since the epoch.
 
-    A period such as "last Tuesday" or "2026-03" means its end, or now if that is earlier; "two hours ago" and
-    "yesterday at 5 pm" mean that exact moment.
+    A period such as "last Tuesday", "2026-03" or "2026-03-01" means its end, or now if that is earlier; "two hours
+    ago" and "yesterday at 5 pm" mean that exact moment.
 
     Args:
         is_start: a period means its start.
-        zone: the timezone of the days and months in words; None is this machine's.
+        zone: the timezone of days, months and times that name none; None is this machine's.
 
     Raises:
         UsageError: the text has no time, or more than one.
@@ -112,11 +112,11 @@ def moment_in_words(
     )
     if moment.strip().lower() == "now":
         return now
-    period = _period(moment)
+    period = _period(moment, zone)
     if period is None:
         try:
-            known: float | None = seconds(name, moment)
-        except UsageError:
+            known: float | None = seconds(name, _aware(datetime.fromisoformat(moment.strip()), zone))
+        except (ValueError, OverflowError, UsageError):
             known = moment_ago(moment, now=moment_of(now))
         if known is not None:
             return known
@@ -140,13 +140,22 @@ def moment_in_words(
     return min(now, until - 0.001)
 
 
-def _period(text: str) -> tuple[float, float] | None:
-    """Return the start and end of an ISO 8601 month or year, None for any other text."""
-    match = _REDUCED.fullmatch(text.strip())
+def _aware(moment: datetime, zone: tzinfo | None) -> datetime:
+    """Return a datetime with a zone: its own, else the one given, None for this machine's."""
+    if moment.tzinfo is not None:
+        return moment
+    return moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
+
+
+def _period(text: str, zone: tzinfo | None = UTC) -> tuple[float, float] | None:
+    """Return the start and end of an ISO 8601 day, month or year, None for any other text."""
+    match = _PERIOD.fullmatch(text.strip())
     if match is None:
         return None
+    year, month, day = (int(number) if number else 0 for number in match.groups())
     try:
-        period = calendar.months(int(match[1]), int(match[2] or 1), 1 if match[2] else 12, "span")
-    except ValueError:
+        months = 1 if month else 12
+        period = calendar.day(year, month, day) if day else calendar.months(year, month or 1, months, "span")
+        return seconds_of(_aware(period.since, zone)), seconds_of(_aware(period.until, zone))
+    except (ValueError, OverflowError):
         return None
-    return seconds_of(period.since), seconds_of(period.until)

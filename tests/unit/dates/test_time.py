@@ -71,7 +71,8 @@ def test_a_period_in_words_is_its_last_moment_or_now_where_that_comes_first() ->
     """What is known as of March includes all of March and nothing of the first of April."""
     now = parse("2026-05-10T12:00:00Z")
     assert moment_in_words("as_of", "2026-03", now) == pytest.approx(parse("2026-04-01T00:00:00Z") - 0.001, abs=1e-6)
-    assert moment_in_words("as_of", "2026-05", now) == now
+    assert moment_in_words("as_of", "2026-03-05", now) == parse("2026-03-05T23:59:59.999Z")
+    assert moment_in_words("as_of", "2026-05", now) == moment_in_words("as_of", "2026-05-10", now) == now
     assert moment_in_words("since", "2026-03", now, is_start=True) == parse("2026-03-01T00:00:00Z")
 
 
@@ -95,6 +96,22 @@ def test_a_time_of_day_behind_a_day_is_that_moment(words: str, at: str) -> None:
 def test_what_is_no_time_of_a_day_is_refused(words: str) -> None:
     with pytest.raises(UsageError):
         moment_in_words("at", words, parse("2026-03-15T12:00:00Z"))
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "start"),
+    [
+        ("2026-03-05", "2026-03-06T04:59:59.999Z", "2026-03-05T05:00:00Z"),
+        ("2026-02", "2026-03-01T04:59:59.999Z", "2026-02-01T05:00:00Z"),
+        ("yesterday", "2026-03-15T03:59:59.999Z", "2026-03-14T04:00:00Z"),
+        ("2026-03-05T10:00", "2026-03-05T15:00:00Z", "2026-03-05T15:00:00Z"),
+        ("2026-03-05T10:00Z", "2026-03-05T10:00:00Z", "2026-03-05T10:00:00Z"),
+    ],
+)
+def test_a_day_is_that_of_the_zone_in_digits_and_in_words(words: str, at: str, start: str) -> None:
+    now, zone = parse("2026-03-15T12:00:00Z"), ZoneInfo("America/New_York")
+    assert moment_in_words("as_of", words, now, zone=zone) == parse(at)
+    assert moment_in_words("at", words, now, zone=zone, is_start=True) == parse(start)
 
 
 def test_a_time_of_day_is_that_of_the_zone() -> None:
