@@ -88,7 +88,7 @@ steps = st.lists(
         step("erase_relations", id_lists),
         step("drop", st.just(Happening), kind=st.sampled_from(GRAPH_KINDS), subject=ids),
         step("relations_of", id_lists, filters),
-        step("named", some_words),
+        step("entities_by_name", some_words),
         step("counts"),
     ),
     max_size=10,

@@ -305,9 +305,8 @@ def judge(batch: StatementBatch, *, is_read: bool = False) -> NDArray[np.float32
     count = len(batch.times)
     cosines = batch.vectors @ batch.vectors.T
     np.fill_diagonal(cosines, -1.0)
-    ranks = np.empty_like(cosines)
-    order = np.argsort(-cosines, axis=1, kind="stable")
-    np.put_along_axis(ranks, order, np.log1p(np.arange(count, dtype=np.float32))[np.newaxis], axis=1)
+    # Equal cosines have one rank, so that the result does not depend on the order of the rows.
+    ranks = np.log1p([np.searchsorted(np.sort(row), row) for row in -cosines]).astype(np.float32)
     is_turn = np.array([bool(name) for name in batch.sessions])
     same = shares(batch.terms, count)
     shared = np.where(is_turn & is_turn[:, np.newaxis], np.float32(0), same)

@@ -253,6 +253,17 @@ def test_the_same_is_kept_in_whatever_order_memories_come(book: Engine, order: t
     assert links(book) == [("1", SUPERSEDES, "0"), ("2", SUPERSEDES, "0"), ("2", SUPERSEDES, "1")]
 
 
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_of_equal_texts_each_is_as_near_in_whatever_order_they_come(tmp_path: Path, order: tuple[int, ...]) -> None:
+    nine = "The office in Lyon opens at nine in the morning."
+    texts = (nine, "At eight in the morning the office in Lyon opens.", nine)
+    with commonplace.open(tmp_path / "store") as book:
+        for number in order:
+            day = ("2026-01-01", "2026-01-26", "2026-01-26")[number]
+            book.remember(texts[number], id=str(number), at=day, force=True)
+        assert [(each.source, each.target) for each in book.links()] == [("1", "0")]
+
+
 def test_what_is_changed_is_judged_anew(book: Engine) -> None:
     book.remember(NEWS, id="new-days")
     book.update("new-days", content="The cat is called Figaro.")
