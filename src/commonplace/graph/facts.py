@@ -224,7 +224,7 @@ def judge(first: Fact, second: Fact) -> Verdict | None:
 
 def _doubt(older: Fact, newer: Fact, began: float) -> str:
     """Return why it is unclear that the newer fact ends the older one, "" if it is clear."""
-    if newer.valid_to is not None and (older.valid_to is None or newer.valid_to < older.valid_to):
+    if newer.stated_to is not None and (older.valid_to is None or newer.stated_to < older.valid_to):
         return "the newer one ends before the older one"
     if older.still is not None and older.still > began:
         return "the older one was still stated after the newer one is said to begin"

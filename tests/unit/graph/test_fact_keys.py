@@ -60,7 +60,8 @@ def test_a_stay_between_two_of_a_thousand_is_compared_with_what_held_then(judged
 
 def test_what_holds_now_ends_what_began_long_before_however_much_lies_between() -> None:
     """A fact meets the nearest in time, and the one that holds now is far; those between are disputed as few are."""
-    facts = resolve_facts((), [said(number, float(number)) for number in range(0, 4_000, 2)], SINGLE).relations
+    stays = [said(number, float(number), valid_to=number + 2.0) for number in range(0, 3_998, 2)]
+    facts = resolve_facts((), [*stays, said(3_998, 3_998.0)], SINGLE).relations
     run = FactResolver(SINGLE, map(fact_of, facts))
     run.take(replace(said(501, 501.0), at=9_000.0))
     fact = run.facts["f0501"]

@@ -160,7 +160,7 @@ def test_of_two_places_of_which_one_lies_in_the_other_both_stand() -> None:
 
 
 def held(valid_from: float | None, valid_to: float | None = None, **more: Any) -> Fact:
-    return Fact("id", "mira", "berlin", "LIVES_IN", "text", 0.0, valid_from, valid_to, **more)
+    return Fact("id", "mira", "berlin", "LIVES_IN", "text", 0.0, valid_from, valid_to, valid_to, **more)
 
 
 @pytest.mark.parametrize(
@@ -192,3 +192,12 @@ def test_what_two_facts_mean_for_each_other(first: Fact, second: Fact, ruling: s
     told = "apart" if verdict is None else "disputed" if verdict.ends is None else "closes"
     assert (told, verdict and verdict.at) == (ruling, at)
     assert judge(second, first) == verdict
+
+
+def test_an_older_fact_ends_where_the_next_one_began_though_that_one_has_ended_too() -> None:
+    """That the next one was replaced in turn does not make it a stay within the older one, unlike a stated end."""
+    done = resolve_facts([], [said("b", 5.0), said("c", 9.0), said("a", 1.0, at=9000.0)], SINGLE)
+    assert facts(done) == {"b5.0": (5.0, 9.0), "c9.0": (9.0, None), "a1.0": (1.0, 5.0)}
+    assert states(done) == {"b5.0": "ended", "c9.0": "stands", "a1.0": "ended"}
+    stay = resolve_facts([], [said("b", 5.0, valid_to=9.0), said("a", 1.0, at=9000.0)], SINGLE)
+    assert states(stay) == {"b5.0": "disputed", "a1.0": "disputed"}
