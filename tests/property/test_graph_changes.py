@@ -221,3 +221,31 @@ def loaded() -> Iterator[None]:
     """Load the token table before any example is timed."""
     model()
     yield
+
+
+claims_on_one = st.tuples(
+    st.just("Mira Okafor"),
+    st.sampled_from(TYPES),
+    st.sampled_from(PLACES),
+    st.none() | st.integers(0, 9),
+    st.booleans(),
+)
+statements = st.lists(
+    st.tuples(st.integers(0, 99), st.sampled_from((0.3, 1.0)), st.lists(claims_on_one, min_size=1, max_size=2)),
+    min_size=2,
+    max_size=5,
+    unique_by=lambda told: told[0],
+)
+
+
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@given(told=statements, data=st.data())
+def test_the_same_is_known_in_whichever_order_it_arrives(told: list[Told], data: st.DataObject) -> None:
+    """What is true follows from what was said when, not from when an import or another device delivered it."""
+    in_order, late = Book(), Book()
+    for number, each in enumerate(sorted(told)):
+        in_order.add(f"e{number}", each)
+    for number, each in enumerate(data.draw(st.permutations(told))):
+        late.add(f"e{number}", each)
+        late.check()
+    assert late.facts() == in_order.facts()

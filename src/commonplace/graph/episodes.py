@@ -116,7 +116,7 @@ def add_episode(
     return Added(
         episode,
         tuple(dict.fromkeys(entity.id for entity in resolved)),
-        writer.facts.changed,
+        writer.facts.finish(),
         "added" if stored is None else "replaced",
         tuple(dict.fromkeys(writer.notices)),
     )
@@ -384,7 +384,9 @@ class MemoryFeed:
             doubt="",
             of=stated[0].episode,
         )
-        FactKeys(graph, runtime).say(denial)
+        facts = FactKeys(graph, runtime)
+        facts.say(denial)
+        facts.finish()
 
     def hold_again(self, change: MemoryChange, older: str, newer: str) -> None:
         """Undo `overtake`, after the link between the two memories is removed."""
@@ -500,7 +502,7 @@ def add_fact(graph: GraphChange, runtime: GraphRuntime, fact: Assertion, types: 
     text = fact.text or f"{source.name} {fact.type.replace('_', ' ').lower()} {target.name}"
     facts = FactKeys(graph, runtime)
     facts.say(replace(fact, home=made_id(), source=source.id, target=target.id, text=text))
-    return Added(giver, (source.id, target.id), facts.changed)
+    return Added(giver, (source.id, target.id), facts.finish())
 
 
 def _end(graph: GraphChange, entities: Entities, name: str, type_: str, likely: str, giver: Episode) -> Entity:

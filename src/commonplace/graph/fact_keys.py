@@ -1,6 +1,7 @@
 """Load, resolve and write the facts of one key in one transaction.
 
-New assertions are resolved against the stored facts; deletions, merges and splits resolve a key from scratch.
+New assertions are resolved against the stored facts. Deletions, merges and splits, and assertions that were made before
+others of their key, resolve it from scratch.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.graph.facts import Assertion, FactKey, assertion_of, fact_of, facts_of, happening, key_among, key_of
 from commonplace.graph.names import compare, forms_of
-from commonplace.graph.resolver import Effect, FactResolver, Rule, resolve_facts
+from commonplace.graph.resolver import Effect, FactResolver, Rule, chronological, resolve_facts
 from commonplace.graph.runtime import GraphRuntime, roots
 from commonplace.store.graph import GraphChange
 from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
@@ -77,12 +78,13 @@ class _Places:
 
 
 class FactKeys:
-    """Changes the facts of a graph, key by key; `changed` holds the effects of all calls to `say`."""
+    """Changes the facts of a graph, key by key; `finish` returns the effects of all calls to `say`."""
 
     def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
         self._graph = graph
         self._runtime = runtime
-        self.changed = Changed()
+        self._changed = Changed()
+        self._late: dict[str, None] = {}
         self._places = _Places(graph)
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
@@ -98,6 +100,7 @@ class FactKeys:
             resolver = FactResolver(rule, map(fact_of, stored))
             self._runs[key, rule.is_single] = resolver, {fact.id: fact for fact in stored}
         resolver, relations = self._runs[key, rule.is_single]
+        is_late = assertion.told < resolver.heard
         effects = resolver.take(replace(assertion, order=resolver.order + 1))
         for relation in resolver.changed():
             old = relations.get(relation.id)
@@ -113,9 +116,23 @@ class FactKeys:
         )
         for effect in effects:
             if effect.is_own:
-                self.changed.said[effect.relation] = None
+                self._changed.said[effect.relation] = None
+                self._late.update({effect.relation: None} if is_late else {})
             if effect.what in ("ended", "disputed", "retracted"):
-                getattr(self.changed, effect.what)[effect.relation] = None
+                getattr(self._changed, effect.what)[effect.relation] = None
+
+    def finish(self) -> Changed:
+        """Return the effects of all calls, after resolving again the keys with an assertion that was made earlier."""
+        changed, late = self._changed, self._graph.relations(list(self._late))
+        self._changed, self._late = Changed(), {}
+        if not late:
+            return changed
+        self.revise(late.values())
+        now = self._graph.relations([*changed.said, *changed.ended, *changed.disputed])
+        changed.said = {id_: None for id_ in changed.said if id_ in now}
+        changed.ended = {id_: None for id_ in (*changed.ended, *changed.disputed) if id_ in now and now[id_].expired_at}
+        changed.disputed = {id_: None for id_ in changed.disputed if id_ in now and now[id_].dispute}
+        return changed
 
     def revise(
         self,
@@ -151,22 +168,24 @@ class FactKeys:
         by_key: dict[FactKey, list[Assertion]] = {key: [] for key in (*keys, *new_keys)}
         for item in assertions:
             by_key.setdefault(key_now(item), []).append(item)
-        results = [
-            resolve_facts([], sorted(group, key=lambda item: (item.at, item.order, item.home)), self._rule(key, root))
-            for key, group in by_key.items()
-        ]
+        results = [resolve_facts([], chronological(group), self._rule(key, root)) for key, group in by_key.items()]
         resolved = {fact.id: fact for result in results for fact in result.relations}
         erased = [id_ for id_ in stored if id_ not in resolved]
         self._graph.erase_relations(erased)
+        effects: dict[str, list[Effect]] = {id_: [] for id_ in resolved}
+        for effect in (effect for result in results for effect in result.effects):
+            effects[effect.relation].append(effect)
         mentions = self._graph.mentions("relation", list(resolved))
-        self._graph.drop_mentions([mention for rows in mentions.values() for mention in rows])
-        for relation in resolved.values():
-            old = stored.get(relation.id)
-            has_text = old is not None and old.fact == relation.fact
-            self._graph.put_relation(relation, None if has_text else self._runtime.texts.of_relation(relation))
-            self._graph.drop(Happening, kind="relation", subject=relation.id)
-        for result in results:
-            self._write(result.effects)
+        for id_, relation in resolved.items():
+            old, mentioned = stored.get(id_), mentions.get(id_, [])
+            if relation != old:
+                has_text = old is not None and old.fact == relation.fact
+                self._graph.put_relation(relation, None if has_text else self._runtime.texts.of_relation(relation))
+            is_same = [*map(_happening, effects[id_])] == self._graph.happenings("relation", id_)
+            if not (is_same and {*_mentions(effects[id_])} == {*mentioned}):
+                self._graph.drop_mentions(mentioned)
+                self._graph.drop(Happening, kind="relation", subject=id_)
+                self._write(effects[id_])
         return stored, set(erased)
 
     def said_of(self, relations: Iterable[str]) -> list[tuple[str, Assertion]]:
@@ -187,16 +206,20 @@ class FactKeys:
         return Rule(key.type, is_single, self._places.compare, root_of)
 
     def _write(self, effects: Sequence[Effect]) -> None:
-        for effect in effects:
-            id_, evidence = effect.relation, effect.evidence
-            if effect.is_own:
-                self._graph.put(happening(effect.what, id_, evidence, effect.reason))
-            else:
-                self._graph.put(Happening("relation", id_, evidence.at, effect.what, effect.reason, evidence.episode))
-        mentioned = [own for own in effects if own.is_own and own.evidence.episode]
-        self._graph.put(
-            *(
-                Mention(own.evidence.episode, "relation", own.relation, own.evidence.start, own.evidence.end)
-                for own in mentioned
-            )
-        )
+        self._graph.put(*map(_happening, effects))
+        self._graph.put(*_mentions(effects))
+
+
+def _happening(effect: Effect) -> Happening:
+    id_, evidence = effect.relation, effect.evidence
+    if effect.is_own:
+        return happening(effect.what, id_, evidence, effect.reason)
+    return Happening("relation", id_, evidence.at, effect.what, effect.reason, evidence.episode)
+
+
+def _mentions(effects: Iterable[Effect]) -> list[Mention]:
+    return [
+        Mention(own.evidence.episode, "relation", own.relation, own.evidence.start, own.evidence.end)
+        for own in effects
+        if own.is_own and own.evidence.episode
+    ]

@@ -21,6 +21,8 @@ EVIDENCE: Final = "evidence"
 """Key of the assertion in the detail of a happening."""
 
 Saying = Literal["said", "denied", "once", "settled", "beside"]
+DECISIONS: Final = ("settled", "beside")
+"""What a person decides about facts that are known by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ class Fact:
         is_added: it is said to hold beside others.
         sentence: the `Assertion.sentence` of its first source.
         order, born: the `order` of its last and of its first assertion.
+        heard: the latest time at which one of its assertions was made, whatever it says.
         aspect, doubt: see `Claim`.
     """
 
@@ -159,6 +162,7 @@ class Fact:
     sentence: str = ""
     order: int = 0
     born: int = 0
+    heard: float = 0.0
     aspect: str = ""
     doubt: str = ""
 
@@ -170,7 +174,7 @@ class Fact:
         """End the fact `at` a time, None to retract it, as learnt at `learnt_at`; `stated_to` keeps its stated end."""
         if self.expired_at is None:
             self.stated_to = self.valid_to
-            self.expired_at = learnt_at
+            self.expired_at = max(learnt_at, self.created_at)
         if at is None:
             self.is_retracted = True
         else:
@@ -263,6 +267,7 @@ def first_said(evidence: Assertion, id_: str, type_: str, end_ids: tuple[str, st
         is_denied=is_denied,
         is_added=is_added(evidence.text),
         born=evidence.order,
+        heard=evidence.told,
     )
 
 

@@ -1,6 +1,6 @@
 """Resolve assertions into facts with validity intervals; a pure function of the assertions and their order.
 
-After a deletion, merge or split, the remaining assertions are resolved again from scratch.
+After a deletion, merge or split, and when an assertion arrives late, the assertions are resolved again from scratch.
 
 A key may have thousands of facts, of which a new assertion overlaps few; the cost depends on those few, except where
 noted.
@@ -15,9 +15,19 @@ from typing import Final
 
 import numpy as np
 
-from commonplace.dataclasses import dataclass, field
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.extract.model import SENSITIVE, UNSURE
-from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, fact_of, first_said, judge, overlap, relation_of
+from commonplace.graph.facts import (
+    DECISIONS,
+    MIN_CONFIDENCE,
+    Assertion,
+    Fact,
+    fact_of,
+    first_said,
+    judge,
+    overlap,
+    relation_of,
+)
 from commonplace.graph.kinds import SYMMETRIC
 from commonplace.types.graph import Relation
 
@@ -168,12 +178,25 @@ def resolve_facts(facts: Iterable[Relation], assertions: Sequence[Assertion], ru
 
     Args:
         facts: all facts of one key (see `FactKey`), as resolved before.
-        assertions: in order.
+        assertions: in the order of `chronological`.
     """
     resolver = FactResolver(rule, map(fact_of, facts))
     effects = [effect for assertion in assertions for effect in resolver.take(assertion)]
     resolver.changed()
     return ResolvedFacts(tuple(map(relation_of, resolver.facts)), tuple(effects))
+
+
+def chronological(assertions: Iterable[Assertion]) -> list[Assertion]:
+    """Return assertions in the order in which they were made, so that the order of arrival does not matter.
+
+    The decision of a person keeps its place in the order of arrival: it is about what was known then.
+    """
+    decisions, placed = 0, []
+    for said in sorted(assertions, key=lambda item: (item.at, item.order, item.home)):
+        is_decision = said.saying in DECISIONS
+        decisions += is_decision
+        placed.append(((decisions, -inf if is_decision else said.told), said))
+    return [said for _, said in sorted(placed, key=lambda pair: pair[0])]
 
 
 class FactResolver:
@@ -182,6 +205,7 @@ class FactResolver:
     Attributes:
         facts: in the order in which they came.
         order: the order of the last assertion.
+        heard: when the latest assertion was made.
     """
 
     def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
@@ -189,6 +213,7 @@ class FactResolver:
         self.rule = rule
         self.facts = KeyFacts(facts)
         self.order = max((fact.order for fact in self.facts), default=0)
+        self.heard = max((fact.heard for fact in self.facts), default=-inf)
         self.effects: list[Effect] = []
         self._changed: dict[str, None] = {}
         self._disputed: dict[str, None] = {}
@@ -196,7 +221,7 @@ class FactResolver:
     def take(self, assertion: Assertion) -> tuple[Effect, ...]:
         """Add one assertion and return its effects."""
         self.effects = []
-        if assertion.saying in ("settled", "beside"):
+        if assertion.saying in DECISIONS:
             # The decision of a person may change any fact of the key.
             self._name_disputes()
             if assertion.home in self.facts and not self.facts[assertion.home].is_retracted:
@@ -207,7 +232,7 @@ class FactResolver:
             self._apply(assertion)
             touched = [self.facts[id_] for id_ in dict.fromkeys(effect.relation for effect in self.effects)]
             self._disputed.update((effect.relation, None) for effect in self.effects if effect.what == "disputed")
-        self.order = max(self.order, assertion.order)
+        self.order, self.heard = max(self.order, assertion.order), max(self.heard, assertion.told)
         for fact in touched:
             self.facts.note(fact)
         self._changed.update((fact.id, None) for fact in touched)
@@ -232,6 +257,7 @@ class FactResolver:
         ends = self.rule.ends(assertion)
         directions = (ends, ends[::-1]) if self.rule.type in SYMMETRIC else (ends,)
         facts = [other for other in self.facts.between(*ends, begins) if (other.source, other.target) in directions]
+        facts.sort(key=lambda other: -inf if other.valid_from is None else other.valid_from)
         if assertion.saying == "said":
             fact = next((other for other in facts if self._is_said(other, assertion)), None)
             if fact is None:
@@ -278,6 +304,7 @@ class FactResolver:
         return fact
 
     def _confirm(self, fact: Fact, assertion: Assertion) -> None:
+        fact.created_at = min(fact.created_at, assertion.at)
         if assertion.confidence < MIN_CONFIDENCE <= fact.confidence:
             # A hedged assertion adds a source to a confident fact, but changes neither its begin nor its end.
             self._record(fact, "confirmed", assertion.reason, assertion, is_own=True)
@@ -323,7 +350,7 @@ class FactResolver:
             doubt = fact.doubt
         if doubt:
             fact.is_doubted = True
-            fact.disputed_at = assertion.at if fact.disputed_at is None else fact.disputed_at
+            fact.disputed_at = max(assertion.at, fact.created_at) if fact.disputed_at is None else fact.disputed_at
             self._record(fact, "disputed", doubt, assertion, is_own=is_own)
         else:
             fact.end(at, assertion.at)
@@ -350,7 +377,7 @@ class FactResolver:
                 if self.rule.compare(fact.target, other.target) == "unknown":
                     unclear.append((other, "one of the two may lie in the other"))
                 else:
-                    verdict.ends.end(verdict.at, assertion.at)
+                    verdict.ends.end(verdict.at, max(assertion.at, other.created_at))
                     self._record(verdict.ends, "ended", verdict.reason, assertion)
 
         def distance(index: int) -> float:
@@ -370,7 +397,8 @@ class FactResolver:
         for other, reason in (unclear[index] for index in sorted(chosen)):
             for side, rival in ((fact, other), (other, fact)):
                 side.rivals.add(rival.id)
-                side.disputed_at = assertion.at if side.disputed_at is None else side.disputed_at
+                known = max(assertion.at, other.created_at)
+                side.disputed_at = known if side.disputed_at is None else side.disputed_at
                 self._record(side, "disputed", reason, assertion)
 
     def _excludes(self, other: Fact, fact: Fact) -> bool:
@@ -416,5 +444,7 @@ class FactResolver:
 
     def _record(self, fact: Fact, what: str, reason: str, assertion: Assertion, *, is_own: bool = False) -> None:
         if is_own:
-            fact.order = max(fact.order, assertion.order)
+            fact.order, fact.heard = max(fact.order, assertion.order), max(fact.heard, assertion.told)
+        elif assertion.at < fact.created_at:
+            assertion = replace(assertion, at=fact.created_at)
         self.effects.append(Effect(fact.id, what, reason, assertion, is_own))

@@ -111,8 +111,9 @@ class GraphService:
                 said_at = denial.told
             settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, said_at, reason=reason)
             facts.say(replace(settled, aspect=fact_of(fact).aspect, type=fact.type))
+            changed = facts.finish()
         [right] = self._views.relations([fact.id])
-        ended, retracted = map(self._views.relations, (facts.changed.ended, facts.changed.retracted))
+        ended, retracted = map(self._views.relations, (changed.ended, changed.retracted))
         return Settlement(right, ended, retracted, reason)
 
     def _addition(self, added: Added) -> Addition:

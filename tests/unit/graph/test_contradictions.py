@@ -5,9 +5,11 @@ A wrong end loses what somebody knew; so whatever is not clear must be disputed 
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import NamedTuple
 
 import pytest
+from tests.unit.clock import Clock
 
 from commonplace.engine import Engine
 
@@ -212,3 +214,65 @@ def test_where_a_place_lies_counts_from_the_sentence_on_that_says_it(book: Engin
     book.graph.add_episode("Mira lives in Rome.", reference_time=JANUARY)
     text = "Mira lives in Kreuzberg. Kreuzberg is part of Berlin. Mira lives in Berlin."
     assert book.graph.add_episode(text, reference_time=JUNE).disputed == ()
+
+
+CHAIN = ("Mira lives in Berlin.", JANUARY), ("Mira moved to Munich.", MARCH), ("Mira moved to Paris.", JUNE)
+RETURN = *CHAIN[:2], ("Mira moved back to Berlin.", JUNE)
+
+
+def homes(book: Engine) -> list[tuple[str, str, str, bool]]:
+    """Return where Mira lived, with both dates, and whether that is disputed."""
+    facts = book.graph.search_edges("where does Mira live", include_past=True)
+    return sorted(
+        (fact.target_name, str(fact.valid_from)[:10], str(fact.valid_to)[:10], fact.disputed) for fact in facts
+    )
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_a_chain_of_moves_is_known_in_whichever_order_it_is_learnt(book: Engine, order: tuple[int, ...]) -> None:
+    for number in order:
+        book.graph.add_episode(CHAIN[number][0], reference_time=CHAIN[number][1])
+    assert homes(book) == [
+        ("Berlin", JANUARY, MARCH, False),
+        ("Munich", MARCH, JUNE, False),
+        ("Paris", JUNE, "None", False),
+    ]
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_who_moved_back_is_known_to_have_been_away_in_whichever_order_it_is_learnt(
+    book: Engine, order: tuple[int, ...]
+) -> None:
+    for number in order:
+        added = book.graph.add_episode(RETURN[number][0], reference_time=RETURN[number][1])
+        assert added.disputed == ()
+    assert homes(book) == [
+        ("Berlin", JANUARY, MARCH, False),
+        ("Berlin", JUNE, "None", False),
+        ("Munich", MARCH, JUNE, False),
+    ]
+
+
+def test_what_was_known_before_a_late_episode_is_still_found(book: Engine, clock: Clock) -> None:
+    """That Mira was away is learnt last; until then she had lived in Berlin all the time."""
+    for number in (0, 2, 1):
+        clock.move(days=1)
+        book.graph.add_episode(RETURN[number][0], reference_time=RETURN[number][1])
+    for as_of, city in (("2026-03-04T12:00Z", "Berlin"), ("2026-03-05T12:00Z", "Munich")):
+        known = book.graph.search_edges("where does Mira live", valid_at="2026-04-01", as_of=as_of)
+        assert [fact.target_name for fact in known] == [city]
+
+
+def test_what_a_person_decided_stays_when_something_older_is_learnt(book: Engine, clock: Clock) -> None:
+    """The decision is about the two that were known; the third ends where the next one began."""
+    for city in ("Munich", "Paris"):
+        added = book.graph.add_episode(f"Mira lives in {city}.", reference_time=MARCH)
+    [paris] = added.relations
+    clock.move(days=1)
+    book.graph.settle(paris.uuid)
+    book.graph.add_episode("Mira lives in Berlin.", reference_time=JANUARY)
+    assert book.graph.disputes() == []
+    assert [home for home in homes(book) if home[0] != "Munich"] == [
+        ("Berlin", JANUARY, MARCH, False),
+        ("Paris", MARCH, "None", False),
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commonplace.graph.facts import LATELY, Assertion, Fact, judge
-from commonplace.graph.resolver import ResolvedFacts, Rule, resolve_facts
+from commonplace.graph.resolver import ResolvedFacts, Rule, chronological, resolve_facts
 
 SINGLE = Rule("LIVES_IN", is_single=True)
 MANY = Rule("USES")
@@ -201,3 +201,11 @@ def test_an_older_fact_ends_where_the_next_one_began_though_that_one_has_ended_t
     assert states(done) == {"b5.0": "ended", "c9.0": "stands", "a1.0": "ended"}
     stay = resolve_facts([], [said("b", 5.0, valid_to=9.0), said("a", 1.0, at=9000.0)], SINGLE)
     assert states(stay) == {"b5.0": "disputed", "a1.0": "disputed"}
+
+
+def test_assertions_are_taken_as_they_were_made_and_decisions_as_they_arrived() -> None:
+    """A person decides about what is known by then; what arrives later is resolved after that."""
+    settled = Assertion("b5.0", "mira", "b", "settled", "", 30.0, 30.0, order=3)
+    b, a = said("b", 5.0, at=10.0, order=1), said("a", 1.0, at=20.0, order=2)
+    d, c = said("d", 4.0, at=40.0, order=4), said("c", 3.0, at=50.0, order=5)
+    assert chronological([b, a, settled, d, c]) == [a, b, settled, c, d]
