@@ -211,9 +211,10 @@ def are_compatible(first: str, second: str) -> bool:
 
 
 def better_name(known: str, found: str, type_: str) -> str:
-    """Return the more complete name: the full name of a person, the longer path of a file; else the known one."""
+    """Return the more complete name: of a person the full one, or with a title, of a file the longer path."""
     if type_ == "person":
-        return found if len(parts(found)) > len(parts(known)) and _is_part(parts(known), parts(found)) else known
+        is_longer = (len(parts(found)), len(found.split())) > (len(parts(known)), len(known.split()))
+        return found if is_longer and _is_part(parts(known), parts(found)) else known
     if type_ == "file":
         return found if normal(found).endswith(f"/{normal(known)}") else known
     return known

@@ -220,6 +220,9 @@ def test_a_base_name_of_two_paths_means_neither() -> None:
 def test_the_whole_name_is_the_better_one() -> None:
     assert better_name("Mira", "Mira Okafor", "person") == "Mira Okafor"
     assert better_name("Mira Okafor", "Mira", "person") == "Mira Okafor"
+    assert better_name("Weber", "Dr. Weber", "person") == "Dr. Weber"
+    assert better_name("Dr. Weber", "Weber", "person") == "Dr. Weber"
+    assert better_name("Dr. Weber", "Ute Weber", "person") == "Ute Weber"
     assert better_name("auth.ts", "src/auth.ts", "file") == "src/auth.ts"
     assert better_name("PostgreSQL", "Postgres", "tool") == "PostgreSQL"
 
