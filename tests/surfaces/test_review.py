@@ -217,6 +217,32 @@ def test_one_answer_settles_it_for_the_graph_and_the_memories(
         assert f'{linked[0]} may have replaced it"' in moved.recall("where does my sister live").to_text()
 
 
+@pytest.mark.parametrize(("answer", "source", "target"), [("left", "older", "newer"), ("both", "newer", "older")])
+def test_without_its_link_an_answer_counts_for_neither_the_graph_nor_the_memories(
+    moved: Engine, answer: str, source: str, target: str
+) -> None:
+    """A person who takes back an answer is asked again, and the next answer counts as the first would have."""
+    asked = moved.questions()
+    known = [(each.target_name, each.valid_to, each.disputed) for each in moved.graph.search_edges("sister")]
+    moved.answer(asked[0].id, answer)
+    moved.unlink(source, target)
+    assert moved.questions() == asked
+    assert [(each.target_name, each.valid_to, each.disputed) for each in moved.graph.search_edges("sister")] == known
+    moved.answer(asked[0].id, "right")
+    facts = {each.target_name: each for each in moved.graph.search_edges("sister", include_past=True)}
+    assert (facts["Porto"].valid_to, facts["Lisbon"].valid_to) == (facts["Lisbon"].valid_from, None)
+    assert [each.target_name for each in moved.graph.search_edges("sister")] == ["Lisbon"]
+    assert moved.questions() == []
+
+
+def test_another_link_that_goes_leaves_an_answer_as_it_is(moved: Engine) -> None:
+    """Only links that decide between two memories carry an answer."""
+    moved.answer(moved.questions()[0].id, "right")
+    moved.link("newer", "older")
+    moved.unlink("newer", "older", "related")
+    assert [each.target_name for each in moved.graph.search_edges("sister")] == ["Lisbon"]
+
+
 def test_a_correction_is_not_asked_about_again(changed: Engine) -> None:
     """What is written in place of a memory may say a fact that the graph knows otherwise."""
     changed.update("older", content="The standup is at 9:30.")

@@ -16,7 +16,7 @@ from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extra
 from commonplace.graph.entities import Entities
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
-from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, fact_of
+from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, FactKey, fact_of, key_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, made_id, names_text, roots
 from commonplace.ingest.passages import Destination
@@ -389,15 +389,23 @@ class MemoryFeed:
         facts.finish()
 
     def hold_again(self, change: MemoryChange, older: str, newer: str) -> None:
-        """Undo `overtake`, after the link between the two memories is removed."""
-        graph = change.graph
+        """Undo `overtake` and what a person settled between the facts of two memories, after their link is removed."""
+        graph, runtime = change.graph, self.read().runtime
         older_ids, newer_ids = ({episode.id for episode in graph.episodes_of_memory(id_)} for id_ in (older, newer))
-        facts = graph.relations([row.home for row in self._stated(graph, older)]) if older_ids and newer_ids else {}
-        if facts:
-            FactKeys(graph, self.read().runtime).revise(
-                facts.values(),
-                lambda _, item: None if item.of in older_ids and item.episode in newer_ids else item,
-            )
+        mentioned = graph.mentioned([*older_ids, *newer_ids])
+        facts = graph.relations([row.subject for rows in mentioned.values() for row in rows if row.kind == "relation"])
+        keys: list[set[FactKey]] = [set(), set()]
+        for episode, rows in mentioned.items():
+            found = (facts[row.subject] for row in rows if row.subject in facts)
+            keys[episode in newer_ids].update(key_of(fact, runtime.kinds) for fact in found)
+        contested = {id_ for id_, fact in facts.items() if key_of(fact, runtime.kinds) in keys[0] & keys[1]}
+
+        def kept(id_: str, item: Assertion) -> Assertion | None:
+            is_settled = id_ in contested and not item.episode and item.saying != "said"
+            return None if is_settled or (item.of in older_ids and item.episode in newer_ids) else item
+
+        if older_ids and newer_ids:
+            FactKeys(graph, runtime).revise(facts.values(), kept)
 
     def _stated(self, graph: GraphChange, memory: str) -> list[Assertion]:
         """Return the positive assertions of a memory, with the ids of their facts as their homes."""

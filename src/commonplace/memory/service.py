@@ -23,6 +23,7 @@ from commonplace.store.memories import MemoryChange
 from commonplace.types import (
     CONFLICTS,
     HOLDS_BESIDE,
+    RULE,
     SUPERSEDES,
     TIERS,
     Link,
@@ -227,8 +228,13 @@ class MemoryService:
         creation_times = {link.created_at for link in links if link.target == target and name in (None, link.type)}
         feed = self.feed()
         with self._store.change_memories(self._namespace) as change:
+            removed = {
+                link.type
+                for link in change.links([source])
+                if link.target == target and link.origin != RULE and name in (None, link.type)
+            }
             count = change.unlink(source, target, name)
-            if feed is not None and name in (None, SUPERSEDES):
+            if feed is not None and removed & {SUPERSEDES, HOLDS_BESIDE}:
                 feed.hold_again(change, target, source)
             for link in links:
                 if link.expired_at in creation_times and target in (link.source, link.target):
