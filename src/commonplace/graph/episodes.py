@@ -366,6 +366,8 @@ class MemoryFeed:
         runtime = self.read().runtime
         episodes = graph.episodes_of_memory(newer)
         episode = episodes[-1] if episodes else self._episode(memory)
+        if fact.is_retracted or (fact.valid_from is not None and episode.reference_time <= fact.valid_from):
+            return  # nothing ends before it began
         if not episodes:
             graph.put(episode)
         denial = replace(

@@ -121,3 +121,32 @@ def test_an_answer_raises_no_other_question(tmp_path: Path, older: str, origin: 
         [fact] = book.graph.search_edges(older, 5, include_past=True)
         assert (fact.valid_to, fact.disputed) == (None, False)
         assert book.questions() == []
+
+
+def test_an_answer_for_the_older_one_invents_no_past(tmp_path: Path) -> None:
+    """What is refuted did not hold before it was said either."""
+    with commonplace.open(tmp_path / "other", clock=Clock()) as book:
+        book.remember("My shoe size is 42.", at="2026-01-10")
+        book.remember("My shoe size is 43.", at="2026-06-10")
+        book.answer(book.questions()[0].id, "left")
+        facts = book.graph.search_edges("shoe size", include_past=True)
+        assert [(each.target_name, each.valid_to, each.retracted) for each in facts] == [
+            ("42", None, False),
+            ("43", None, True),
+        ]
+
+
+def test_an_answer_that_something_goes_on_disputes_nothing_else(tmp_path: Path) -> None:
+    """What began later cannot have ended with what was said before."""
+    with commonplace.open(tmp_path / "other", clock=Clock()) as book:
+        book.remember("CI runs on CircleCI.", at="2026-01-10")
+        book.remember("CI runs on GitHub Actions, CircleCI is gone.", at="2026-06-10")
+        [question] = book.questions()
+        assert question.kind == "ending"
+        book.answer(question.id, "left")
+        facts = book.graph.search_edges("CI runs on", include_past=True)
+        assert {each.target_name: (each.valid_to, each.disputed) for each in facts} == {
+            "CircleCI": (None, False),
+            "GitHub Actions": (None, False),
+        }
+        assert book.questions() == []
