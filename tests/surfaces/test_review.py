@@ -383,6 +383,19 @@ def test_one_answer_settles_which_of_three_memories_hold(
         assert book.health().findings == ()
 
 
+def test_an_answer_about_the_newest_settles_the_past_ones_too(bare: Program) -> None:
+    """Each held until the next one began, so nothing is left to ask."""
+    with commonplace.open(bare.project / ".commonplace") as book:
+        for month, dose in enumerate(("50 mg", "60 mg", "75 mg now", "100 mg now"), 1):
+            book.remember(f"My dose of sertraline is {dose}.", at=f"2026-0{month}-01")
+        [question] = book.questions()
+        book.answer(question.id, question.sides[-1].id)
+        facts = book.graph.search_edges("dose of sertraline", include_past=True)
+        ends = {each.target_name: each.valid_to and each.valid_to.date().isoformat() for each in facts}
+        assert ends == {"50 mg": "2026-02-01", "60 mg": "2026-03-01", "75 mg": "2026-04-01", "100 mg": None}
+        assert book.questions() == []
+
+
 def test_a_question_is_listed_with_a_command_to_paste(moved: Engine, bare: Program) -> None:
     [question] = moved.questions()
     lines = bare.run("review").stdout.splitlines()

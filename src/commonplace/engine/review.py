@@ -207,10 +207,11 @@ def _settle(engine: Engine, question: Question, choice: str, position: int | Non
         winners = {id_ for id_ in ids if question.sides[position].id in statements[id_]}
     _supersede(engine, ids, winners, choice, text, reason)
     side_ids = {side.id for side in question.sides}
-    for dispute in engine.graph.disputes() if choice == "edit" else ():
-        if side_ids.issuperset(fact.uuid for fact in dispute.relations):  # among past facts, the newest was right
-            newest = max(dispute.relations, key=lambda fact: (_since(fact), fact.created_at))
-            engine.graph.settle(newest.uuid, reason=reason)
+    for _ in question.sides if question.kind == "contradiction" else ():
+        for dispute in engine.graph.disputes():
+            if side_ids.issuperset(fact.uuid for fact in dispute.relations):  # among past facts, the newest was right
+                newest = max(dispute.relations, key=lambda fact: (_since(fact), fact.created_at))
+                engine.graph.settle(newest.uuid, reason=reason)
 
 
 def _correct(engine: Engine, question: Question, reason: str, text: str, *, is_kept: bool) -> None:
