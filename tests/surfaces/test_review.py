@@ -383,6 +383,36 @@ def test_one_answer_settles_which_of_three_memories_hold(
         assert book.health().findings == ()
 
 
+@pytest.mark.parametrize(
+    ("answer", "link", "sizes"),
+    [
+        ("left", ("first", "supersedes", "second"), ["42"]),
+        ("right", ("second", "supersedes", "first"), ["43"]),
+        ("both", ("second", "holds beside", "first"), ["42", "43"]),
+        ("edit", ("second", "supersedes", "first"), ["44"]),
+    ],
+)
+def test_an_answer_about_memories_of_one_day_reaches_every_search(
+    bare: Program, answer: str, link: tuple[str, str, str], sizes: list[str]
+) -> None:
+    """The graph alone asks, since the rule compares older with newer ones; recall follows the answer all the same."""
+    clock = Clock()
+    with commonplace.open(bare.project / ".commonplace", clock=clock) as book:
+        book.remember("My shoe size is 42.", id="first", at="2026-06-10")
+        clock.move(days=1)
+        book.remember("My shoe size is 43.", id="second", at="2026-06-10")
+        assert book.links() == []
+        book.answer(book.questions()[0].id, answer, text="My shoe size is 44.")
+        assert [(each.source, each.type, each.target) for each in book.links()] == [link]
+        assert sorted(each.target_name for each in book.graph.search_edges("shoe size")) == sizes
+        assert book.questions() == []
+        if answer != "both":
+            hits = book.recall("shoe size").hits
+            assert [(each.owner_id, each.superseded_by) for each in hits] == [(link[0], None), (link[2], link[0])]
+            book.unlink(link[0], link[2])
+            assert [each.kind for each in book.questions()] == ["contradiction"]
+
+
 def test_an_answer_about_the_newest_settles_the_past_ones_too(bare: Program) -> None:
     """Each held until the next one began, so nothing is left to ask."""
     with commonplace.open(bare.project / ".commonplace") as book:

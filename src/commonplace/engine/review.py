@@ -18,7 +18,7 @@ from commonplace.graph.service import denial_of
 from commonplace.graph.views import EpisodeView, RelationView, View
 from commonplace.ledger.rules import GOLDEN
 from commonplace.memory.supersession import disputes_of, overtaken
-from commonplace.types import HOLDS_BESIDE, SUPERSEDES
+from commonplace.types import HOLDS_BESIDE, SUPERSEDES, Selection
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
@@ -185,18 +185,17 @@ def refuse_agent(trusts: Iterable[float]) -> None:
 def _settle(engine: Engine, question: Question, choice: str, position: int | None, reason: str, text: str) -> None:
     runtime, first = engine._runtime, question.sides[0].id
     statements = disputes_of(runtime.store, engine.namespace).get(question.id, {})
-    pairs = [judged for judged in overtaken(runtime.store, engine.namespace) if question.id in judged.disputes]
+    chosen = Selection(ids=tuple(statements), statuses=("active", "promoted"), sessions=("",))
+    memories = runtime.store.memories(engine.namespace, chosen) if statements else []
+    ids = [each.owner.id for each in sorted(memories, key=lambda each: (each.at, each.created_at), reverse=True)]
     if choice == "edit":
-        _correct(engine, question, reason, text, is_kept=not pairs)
+        _correct(engine, question, reason, text, is_kept=not ids)
     elif choice == "both":
         engine.graph.settle(first, reason=reason, verdict="both")
     elif question.kind == "ending" and position == 1:
         engine.graph.settle(first, reason=reason, verdict="ended")
     else:
         engine.graph.settle(question.sides[position or 0].id, reason=reason)
-    times = {memory.owner.id: memory.owner.at or memory.record.born_at for pair in pairs for memory in pair[:2]}
-    older = {pair.older.owner.id for pair in pairs}
-    ids = sorted(times, key=lambda id_: (id_ in older, -times[id_]))
     winners = set(ids[:1])
     if question.kind == "ending":
         graph = runtime.store.graph(engine.namespace)
