@@ -25,7 +25,7 @@ from commonplace.text.words import entries
 
 _NOT: Final = NEGATIONS | {"without", "will", "'ll", "would", "used", "than", "who", "which", "was", "were", "had"}
 _NOT_AN_END: Final = frozenset({"almost", "nearly", "hardly", "barely", "never"})
-_LABEL: Final = lazy_pattern(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
+_LABEL: Final = lazy_pattern(r"[ \t>*-]*(?![Cc]orrection:)[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
 _STOPS: Final = WORDS["STOPS"]
 _NOT_A_NOUN: Final = WORDS["NOT_A_NOUN"]
 _CONDITIONS: Final = WORDS["CONDITIONS"]
@@ -95,7 +95,14 @@ class Attributes:
         while (label := _LABEL.match(tokens.text, self._begin, tokens.end[-1])) is not None:
             self._is_sure = self._is_sure and (is_spoken or PATTERNS["lead"].match(label[0]) is not None)
             self._begin, is_spoken = label.end(), False
+        opener = PATTERNS["correction"].match(tokens.text, self._begin, tokens.end[-1])
+        self._begin = self._begin if opener is None else opener.end()
+        self._is_corrected = opener is not None
         self._text = tokens.text[self._begin : tokens.end[-1]].replace("’", "'").rstrip(" .!\n")
+        self._rather = PATTERNS["rather"].search(self._text)
+        if self._rather is not None:  # `not Dana but Raj` is read like `Raj`, at the same offsets
+            first, last = self._rather.span()
+            self._text = f"{self._text[:first]}{' ' * (last - first)}{self._text[last:]}"
         is_open = PATTERNS["open"].search(self._text) is not None or is_hedged(self._text)
         self._is_sure = self._is_sure and not is_open
         self._is_change = False
@@ -109,9 +116,12 @@ class Attributes:
         doubtful = doubtful_places(self._tokens)
         for begin, start, clause in self._clauses():
             change = PATTERNS["change"]
-            self._is_change = bool(change.search(self._text[begin : start + len(clause)]) or change.match(clause))
+            self._is_change = self._is_corrected or bool(
+                change.search(self._text[begin : start + len(clause)]) or change.match(clause)
+            )
             index, last = self._place(start), self._place(start + len(clause))
-            words = self._tokens.lower[index : last + 1]
+            denied = range(0) if self._rather is None else range(*map(self._place, self._rather.span()))
+            words = [self._tokens.lower[place] for place in range(index, last + 1) if place not in denied]
             is_end = PATTERNS["end"].search(clause) is not None and _NOT_AN_END.isdisjoint(words)
             if (doubtful[index : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in clause:
                 continue
@@ -125,6 +135,17 @@ class Attributes:
                 self._thing = start + bought.start(1), bought[1]
             if (statement := self._of_clause(start, text, is_end=is_end)) is not None:
                 yield statement
+
+    def excluded(self, statement: Statement) -> Phrase | None:
+        """Return what a sentence says that the value of a statement is not: `Raj, not Dana`, `not Dana but Raj`."""
+        rather = self._rather
+        if rather is not None and rather.start("y") == statement.target.start - self._begin:
+            return self._value(rather.start("x"), rather["x"], "value")
+        behind = max(statement.source.end, statement.target.end) - self._begin
+        match = PATTERNS["and not"].match(self._text, max(behind, 0))
+        value = None if match is None else self._value(match.start("x"), match["x"], "value")
+        # `Vim, not Emacs, for recipes` leaves Emacs for other things.
+        return value if value is not None and is_lasting(self._tail(value.end, len(self._text))) else None
 
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
         """Yield the start of each clause, its start after `from now on` and the like, and its text from there."""
@@ -157,7 +178,8 @@ class Attributes:
         """Read `Ines is the product owner`, and `Zed is my editor now`, which must speak of a change."""
         post, is_mine = role["role"], role["whose"] == "my"
         holder = self._value(start, text[: role.start()], "name")
-        if holder is None or not (self._is_change if is_mine else post.rsplit(" ", 1)[-1] in _MORE_ROLES):
+        is_said = self._is_change or self._rather is not None
+        if holder is None or not (is_said if is_mine else post.rsplit(" ", 1)[-1] in _MORE_ROLES):
             return None
         subject = role["of"] or ""
         pronoun = "i" if is_mine else "we"

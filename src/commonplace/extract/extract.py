@@ -21,9 +21,9 @@ from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import is_inside, is_question, is_reported, quotations
-from commonplace.extract.model import Claim, Departure, Extraction
+from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extraction
 from commonplace.extract.names import Mention, find_names
-from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, phrase_of, read_behind
+from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase_of, read_behind
 from commonplace.extract.relations import UP_TO, Settler, Statement
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
@@ -332,6 +332,7 @@ class _Reader:
             statements = chain(statements, written_down(line))
         elif may_state:
             statements = chain(statements, Clauses(line, self._entities).statements())
+        attributes = Attributes(line, self._entities.speaker, is_spoken=is_spoken)
         for statement in statements:
             is_quoted, is_passed_on = self._is_passed_on(tokens, statement.verb)
             if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
@@ -339,7 +340,9 @@ class _Reader:
             claim = settler.settle(statement, is_reported=is_passed_on)
             if claim is not None:
                 self._claims.append(claim)
-        for attribute in Attributes(line, self._entities.speaker, is_spoken=is_spoken).statements():
+                if not is_passed_on:
+                    self._exclude(attributes.excluded(statement), claim)
+        for attribute in attributes.statements():
             is_quoted, is_passed_on = self._is_passed_on(tokens, attribute.verb)
             if attribute.relation == GONE:
                 if not is_passed_on:
@@ -349,11 +352,22 @@ class _Reader:
                 if claim is not None:
                     is_team = attribute.source.mention is None
                     self._claims[first:] = _joined(self._claims[first:], claim, is_team=is_team)
+                    if not is_passed_on:
+                        self._exclude(attributes.excluded(attribute), claim)
 
     def _is_passed_on(self, tokens: Tokens, verb: int) -> tuple[bool, bool]:
         """Return whether the statement of a verb is quoted, and whether it is quoted or reported."""
         is_quoted = is_inside(self._quotations, tokens.start[verb])
         return is_quoted, is_quoted or is_reported(tokens, verb)
+
+    def _exclude(self, excluded: Phrase | None, claim: Claim) -> None:
+        """Add that a value named beside that of a claim is not the value, as of when the claim holds."""
+        index = None if excluded is None else self._entities.place_of(excluded)
+        if index is None or claim.is_end or claim.is_former:
+            return
+        doubt = claim.doubt if claim.doubt in (SENSITIVE, UNSURE) else ""
+        gone = Departure(index, claim.fact, claim.span, None, claim.source, doubt, valid_to=claim.valid_from)
+        self._departures.append(replace(gone, type=claim.type, aspect=claim.aspect))
 
     def _depart(self, departure: Statement, settler: Settler, first: int) -> None:
         target = self._entities.place_of(departure.target)

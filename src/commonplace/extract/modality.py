@@ -18,6 +18,7 @@ _TRAILING: Final = frozenset("if unless whether provided assuming".split())
 _TIMES: Final = frozenset("when whenever once until".split())
 _ASSURANCES: Final = frozenset("true correct sure certain clear given".split())
 _DENIALS: Final = NEGATIONS | {"nobody", "no", "none"}
+_SELF: Final = frozenset({"i"})
 _INVERTED: Final = frozenset("should would could were had".split())
 
 
@@ -47,6 +48,8 @@ def doubtful_places(tokens: Tokens) -> list[bool]:
             is_doubtful = tokens.at(index + 1) in ("if", "though")
         elif lower == "sure" and tokens.at(index - 1) in ("make", "making"):
             is_doubtful = True
+        elif lower == "wrong" and tokens.at(index + 1) == "," and tokens.any_of(_SELF, index - 3, index):
+            continue  # `I was wrong, …`: what follows is the correction
         elif lower in _ASSURANCES:
             is_doubtful = tokens.any_of(_DENIALS, index - 3, index)
         elif lower in DOUBTS:

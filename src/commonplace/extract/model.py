@@ -103,6 +103,7 @@ class Departure(_OfEntities):
         target: index in `Extraction.entities` of what is gone.
         successor: index of what replaces it, None if the text does not say.
         source: index of the person who left it, None if it is gone for everybody.
+        type, aspect: of the facts that end; "" for any.
         is_own: the speaker left it, so it is gone for the speaker's things too.
         fact, span, doubt, valid_to: as in a `Claim`.
     """
@@ -115,6 +116,8 @@ class Departure(_OfEntities):
     doubt: str = ""
     is_own: bool = False
     valid_to: float | None = None
+    type: str = ""
+    aspect: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,11 +191,12 @@ class _EpisodeWriter:
     def depart(self, departure: Departure, entities: Sequence[Entity]) -> None:
         """Apply that something was left or ceased: end the current facts about it and begin those of its successor."""
         target = entities[departure.target]
-        if target.type == "person":
+        if target.type == "person" and not departure.type:
             return
         ends = departure.source, departure.successor
         source, successor = ("" if index is None else entities[index].id for index in ends)
-        relations = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
+        only = GraphFilter(types=(departure.type,) if departure.type else _LEFT)
+        relations = self._graph.relations_of([target.id], only, limit=None).get(target.id, [])
         for relation in relations:
             if relation.target != target.id or relation.valid_to is not None:
                 continue
@@ -203,6 +204,8 @@ class _EpisodeWriter:
             if doubt is None:
                 continue
             fact = fact_of(relation)
+            if departure.aspect and fact.aspect != departure.aspect:
+                continue
             doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
             ended = self._assertion(
                 departure,

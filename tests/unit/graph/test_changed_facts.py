@@ -148,6 +148,60 @@ def test_how_something_is_for_the_moment_is_no_fact(book: Engine, text: str) -> 
     assert book.graph.add_episode(text, reference_time=JANUARY).relations == ()
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "pair"),
+    [
+        ("user: My manager is Dana.", "user: My manager is Raj, not Dana.", "Dana Raj"),
+        ("user: My manager is Dana.", "user: My manager is not Dana but Raj.", "Dana Raj"),
+        ("user: My manager is Dana.", "user: My manager isn't Dana, it's Raj.", "Dana Raj"),
+        ("user: My manager is Dana.", "user: Not Dana but Raj is my manager.", "Dana Raj"),
+        ("user: My manager is Dana.", "user: Correction: my manager is Raj.", "Dana Raj"),
+        ("user: My manager is Dana.", "user: I was wrong, my manager is Raj.", "Dana Raj"),
+        ("user: My manager is Dana.", "user: Sorry, I meant my manager is Raj.", "Dana Raj"),
+        ("The standup is at 9:30.", "The standup is at 10:00, not 9:30.", "9:30 10:00"),
+        ("The standup is on Monday.", "The standup is not on Monday but on Tuesday.", "Monday Tuesday"),
+        ("Priya leads team Falcon.", "Omar leads team Falcon, not Priya.", "Priya Omar"),
+        ("Atlas runs on AWS.", "Atlas runs on GCP, not AWS.", "AWS GCP"),
+        ("Atlas uses MySQL.", "Atlas uses Postgres, not MySQL.", "MySQL Postgres"),
+        ("user: My sister lives in Rome.", "user: My sister lives in Lisbon, not Rome.", "Rome Lisbon"),
+    ],
+)
+def test_what_is_said_not_to_be_so_ends(book: Engine, older: str, newer: str, pair: str) -> None:
+    tell(book, older, newer)
+    old, new = pair.split()
+    assert became(book, {"old": old, "new": new}) == "overtaken"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "pair", "expected"),
+    [
+        # Another value than the known one is denied.
+        ("user: My manager is Dana.", "user: My manager is Raj, not Tom.", "Dana Raj", "disputed"),
+        ("user: My manager is Dana.", "user: My manager is Raj, not Dana, I think.", "Dana Raj", "disputed"),
+        (
+            "user: My dose of sertraline is 50 mg.",
+            "user: Correction: my dose of sertraline is 75 mg.",
+            "50 75",
+            "disputed",
+        ),
+        ("user: My rent is $900.", "user: My rent is $950, not $900.", "$900 $950", "disputed"),
+        # Vim is for Go alone, and Dana is denied of another role.
+        ("user: I use Emacs.", "user: I use Vim, not Emacs, for Go.", "Emacs Vim", "both"),
+        ("user: My landlord is Dana.", "user: My manager is Raj, not Dana.", "Dana Raj", "both"),
+    ],
+)
+def test_a_denial_ends_only_what_it_is_about(book: Engine, older: str, newer: str, pair: str, expected: str) -> None:
+    tell(book, older, newer)
+    old, new = pair.split()
+    assert became(book, {"old": old, "new": new}) == expected
+
+
+def test_a_denied_value_that_nobody_stated_leaves_no_fact(book: Engine) -> None:
+    """The sentence does not say that Tom was the manager before."""
+    book.graph.add_episode("user: My manager is Raj, not Tom.", reference_time=JANUARY)
+    assert [fact.target_name for fact in book.graph.search_edges("manager Raj Tom", include_past=True)] == ["Raj"]
+
+
 def test_a_dose_is_settled_by_a_person_alone(book: Engine) -> None:
     tell(book, "Dad's dose of ramipril is 5 mg.", "Dad no longer takes 5 mg, Dad's dose of ramipril is 10 mg now.")
     [dispute] = book.graph.disputes()
