@@ -30,6 +30,7 @@ from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, NOUNS, PA
 
 _FURTHEST: Final = 16
 _CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however)\b")
+_BACK: Final = frozenset({"back"})
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
 _PERSON: Final = frozenset({"person"})
@@ -58,10 +59,13 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
             index = max(stop, index + 1)
         else:
             index += 1
+    new = reached[0] if reached else None
+    behind = tokens.count if new is None else new.last
+    tail = [tokens.lower[place] for place in range(behind, tokens.count) if place not in line.dated]
+    is_return = tokens.any_of(_BACK, group.verb, behind) and is_lasting(tail)
     # Only `move` may mean a new home; switching or migrating to something unknown does not.
     is_move = group.form.lemma == "move"
     is_future = group.is_future or (group.form.shape == "ing" and not group.is_past)
-    new = reached[0] if reached else None
     if new is not None and entities.type_of(new) == "place":
         subject = [replace(phrase, anaphor="i") if phrase.anaphor == "we" else phrase for phrase in subject]
     for source in [thing] if thing is not None else subject:
@@ -72,7 +76,7 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
         if new is not None and relation:
             # The destination of a move of home is a place, even if its name alone did not show it.
             types: Any = {"source_types": _PERSON, "target_types": _PLACE} if relation == "LIVES_IN" else {}
-            yield stated(group, source, new, relation, is_event=True, is_future=is_future, **types)
+            yield stated(group, source, new, relation, is_event=True, is_future=is_future, is_return=is_return, **types)
         for old in left:
             old_relation = _reached(entities, source, old, is_move=is_move)
             if old_relation and bool(new) == bool(relation) and old_relation == (relation or old_relation):

@@ -74,8 +74,8 @@ def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
 
 
 _LASTING: Final = frozenset(
-    "now already finally since from in on as of today yesterday , . ! good these days nowadays onwards instead too "
-    "also next week with because after near at around : am pm a.m p.m noon midday the morning afternoon evening "
+    "now again already finally since from in on as of today yesterday , . ! good these days nowadays onwards instead "
+    "too also next week with because after near at around : am pm a.m p.m noon midday the morning afternoon evening "
     "permanently forever remotely".split()
 )
 _CLOCK: Final = lazy_pattern(r"\d{1,2}(?:[:.]\d\d)?(?:[ap]m)?")

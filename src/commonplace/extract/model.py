@@ -79,6 +79,7 @@ class Claim(_OfEntities):
         is_former: the text says that it held once, from `valid_from` to `valid_to` if known, not whether it still does.
         aspect: the attribute of the source that has one value at a time (`editor`); "" if the type alone decides.
         doubt: why it must not end an older fact by rule, "" if it may.
+        is_return: what had ended holds again: `switched back to Vim`.
     """
 
     source: int
@@ -93,6 +94,7 @@ class Claim(_OfEntities):
     is_former: bool = False
     aspect: str = ""
     doubt: str = ""
+    is_return: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ class Statement:
         is_former: it held once, and may or may not still hold.
         is_ever: it has held at some time; only a date shows that it still does.
         source_types, target_types: required entity types; empty for any, `thing` for any but a person.
-        aspect, doubt: as in a `Claim`.
+        aspect, doubt, is_return: as in a `Claim`.
         successor: what replaces a target that is gone.
     """
 
@@ -188,6 +188,7 @@ class Statement:
     aspect: str = ""
     doubt: str = ""
     successor: Phrase | None = None
+    is_return: bool = False
 
 
 def stated(group: VerbGroup, source: Phrase, target: Phrase, relation: str, end: int = 0, **details: Any) -> Statement:
@@ -292,6 +293,7 @@ class Settler:
             is_former,
             statement.aspect,
             doubt,
+            statement.is_return,
         )
 
     def ended_at(self, subject: int, verb: int) -> float | None:

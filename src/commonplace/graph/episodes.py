@@ -165,7 +165,7 @@ class _EpisodeWriter:
             return
         assertion = self._assertion(
             claim,
-            home=self._graph.make_id(made_id(), "relation"),
+            home="",
             source=source.id,
             target=target.id,
             saying="denied" if claim.is_end else "once" if claim.is_former else "said",
@@ -173,15 +173,16 @@ class _EpisodeWriter:
             valid_to=claim.valid_to,
             confidence=claim.confidence,
             doubt=claim.doubt,
-            type=claim.type,
         )
-        aspects = {claim.aspect} - {""}
-        if not aspects and not self._runtime.kinds.is_single(claim.type):
+        keys = {(claim.type, claim.aspect)}
+        if not claim.aspect and not self._runtime.kinds.is_single(claim.type):
             # A claim without an aspect applies to all stored aspects of the fact.
-            stored = self._graph.facts(source.id, claim.type, target.id)
-            aspects = {fact_of(fact).aspect for fact in stored if claim.is_end or fact.valid_to is None}
-        for aspect in sorted(aspects) or [""]:
-            self.facts.say(replace(assertion, aspect=aspect))
+            types, is_past = (_LEFT, True) if claim.is_return else ((claim.type,), claim.is_end)
+            stored = [fact for type_ in types for fact in self._graph.facts(source.id, type_, target.id)]
+            keys = {(fact.type, fact_of(fact).aspect) for fact in stored if is_past or fact.valid_to is None} or keys
+        for type_, aspect in sorted(keys):
+            home = self._graph.make_id(made_id(), "relation")
+            self.facts.say(replace(assertion, home=home, type=type_, aspect=aspect))
 
     def _assertion(self, statement: Claim | Departure, **values: Any) -> Assertion:
         episode, (start, end) = self._episode, statement.span

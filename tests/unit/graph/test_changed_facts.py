@@ -173,6 +173,35 @@ def test_what_is_said_not_to_be_so_ends(book: Engine, older: str, newer: str, pa
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "third", "interim"),
+    [
+        ("user: My manager is Dana.", "user: My manager is Raj now.", "user: My manager is Dana again.", "Raj"),
+        ("user: I live in Boston.", "user: I moved to Denver.", "user: I live in Boston again.", "Denver"),
+        ("user: I work for Acme.", "user: I work for Globex now.", "user: I work for Acme again.", "Globex"),
+        ("Atlas is written in Go.", "Atlas is written in Rust now.", "Atlas is written in Go again.", "Rust"),
+        ("Priya leads team Falcon.", "Omar leads team Falcon now.", "Priya leads team Falcon again.", "Omar"),
+        ("user: My editor is Vim.", "user: My editor is Emacs now.", "user: I switched back to Vim.", "Emacs"),
+        ("Atlas runs on AWS.", "We moved Atlas to GCP.", "We moved Atlas back to AWS.", "GCP"),
+    ],
+)
+def test_a_return_ends_what_held_in_between(book: Engine, first: str, second: str, third: str, interim: str) -> None:
+    days = (JANUARY, FEBRUARY, "2026-06-10")
+    for text, day in zip((first, second, third), days, strict=True):
+        book.graph.add_episode(text, reference_time=day)
+    facts = book.graph.search_edges(f"{first} {interim}", 50, include_past=True)
+    assert {(str(fact.valid_to)[:10], fact.disputed) for fact in facts if fact.target_name == interim} == {
+        ("2026-06-10", False)
+    }
+
+
+@pytest.mark.parametrize("third", ["user: I switched back to Vim for a day.", "user: I might switch back to Vim."])
+def test_what_is_used_again_for_a_while_or_perhaps_ends_nothing(book: Engine, third: str) -> None:
+    tell(book, "user: My editor is Vim.", "user: My editor is Emacs now.")
+    book.graph.add_episode(third, reference_time="2026-06-10")
+    assert [fact.valid_to for fact in book.graph.search_edges("Emacs") if fact.target_name == "Emacs"] == [None]
+
+
+@pytest.mark.parametrize(
     ("older", "newer", "pair", "expected"),
     [
         # Another value than the known one is denied.
