@@ -103,6 +103,7 @@ class Attributes:
         if self._rather is not None:  # `not Dana but Raj` is read like `Raj`, at the same offsets
             first, last = self._rather.span()
             self._text = f"{self._text[:first]}{' ' * (last - first)}{self._text[last:]}"
+        self._text = PATTERNS["passive"].sub(lambda match: " " * len(match[0]), self._text)
         is_open = PATTERNS["open"].search(self._text) is not None or is_hedged(self._text)
         self._is_sure = self._is_sure and not is_open
         self._is_change = False
@@ -120,8 +121,8 @@ class Attributes:
                 change.search(self._text[begin : start + len(clause)]) or change.match(clause)
             )
             index, last = self._place(start), self._place(start + len(clause))
-            denied = range(0) if self._rather is None else range(*map(self._place, self._rather.span()))
-            words = [self._tokens.lower[place] for place in range(index, last + 1) if place not in denied]
+            begins = [begin - self._begin for begin in self._tokens.start[index : last + 1]]
+            words = [self._tokens.lower[index + n] for n, at in enumerate(begins) if self._text[at : at + 1] != " "]
             is_end = PATTERNS["end"].search(clause) is not None and _NOT_AN_END.isdisjoint(words)
             if (doubtful[index : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in clause:
                 continue
@@ -169,6 +170,8 @@ class Attributes:
             match = row.pattern.search(text)
             if match is None or (row.aspect == "place" and PATTERNS["for a while"].search(text)):
                 continue
+            if "!" in row.flags and PATTERNS["undone"].search(self._text):
+                return None
             if (by_row := self._by_row(row, start, text, match, is_end=is_end)) is not None:
                 return by_row
         match = PATTERNS["is"].search(text)
@@ -214,7 +217,7 @@ class Attributes:
                 subject = self._anaphor(subject.start - self._begin, "i")
             elif subject is not None and subject.type != "person":
                 subject = subject if subject.mention is not None and subject.type == "concept" else None
-        if subject is None or value is None or not _fits(row, subject, value):
+        if subject is None or value is None or not _fits(row, subject, value, groups.get("of", "")):
             return None
         aspect = "" if "+" in flags else aspect
         fact = self._statement(subject, value, row.relation, aspect, start + match.start(), is_end=is_end, flags=flags)
@@ -315,6 +318,8 @@ class Attributes:
         flags: Set[str] = _NO_FLAGS,
     ) -> Statement:
         is_change = ("!" in flags or self._is_change) and self._is_sure
+        if aspect == "when" and PATTERNS["hour"].match(target.name):
+            aspect = "hour"  # `at 10:00` does not contradict `on Monday`
         doubt = "" if is_change else BESIDE if "~" in flags else UNMARKED if self._is_sure else UNSURE
         return Statement(
             source,
@@ -412,11 +417,13 @@ class Attributes:
         return self._phrase(offset, name) if fits.get(kind, True) else None
 
 
-def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
+def _fits(row: _Row, subject: Phrase, value: Phrase, said: str) -> bool:
     """Return whether a row fits subject and value: people have a home, not a place, and nobody uses a place."""
     if "led" in row.flags:
-        is_led = subject.mention is not None or kind_of_noun(subject.name.split()[-1]) in ("project", "organization")
-        return is_led and subject.type not in ("person", "place")
+        words = subject.name.lower().split()
+        is_led = any(kind_of_noun(word) in ("project", "organization") for word in (words[0], words[-1]))
+        is_area = said == subject.name and said.endswith("ing")  # `billing`, not `the building`
+        return (is_led or is_area or subject.mention is not None) and subject.type not in ("person", "place")
     if row.aspect == "place":
         is_thing = subject.type != "person" and not subject.anaphor
         return is_thing and value.name[0].isalpha() and value.name.lower() not in _CONDITIONS

@@ -115,6 +115,46 @@ def test_who_hands_something_over_leads_it_no_longer(book: Engine, said: str, is
     assert led == ({"Tomas": False, "Priya": True} if is_overtaken else {"Tomas": True})
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "pair"),
+    [
+        ("Priya leads team Falcon.", "Omar took over team Falcon from Priya.", "Priya Omar"),
+        ("Priya leads team Falcon.", "Priya handed team Falcon over to Omar.", "Priya Omar"),
+        ("Priya leads team Falcon.", "Team Falcon was handed over to Omar.", "Priya Omar"),
+        ("Priya leads billing.", "Priya handed over billing to Omar.", "Priya Omar"),
+        ("The standup is on Monday.", "The standup was moved to Tuesday.", "Monday Tuesday"),
+        ("The standup is on Monday.", "The standup got pushed back to Tuesday.", "Monday Tuesday"),
+        ("The standup is on Monday.", "We moved the standup to Tuesday.", "Monday Tuesday"),
+        ("The standup is at 9:30.", "The standup was postponed to 10:00.", "9:30 10:00"),
+    ],
+)
+def test_what_is_handed_over_or_moved_has_the_new_value_alone(book: Engine, older: str, newer: str, pair: str) -> None:
+    tell(book, older, newer)
+    old, new = pair.split()
+    assert became(book, {"old": old, "new": new}) == "overtaken"
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        "The standup was almost moved to Tuesday.",
+        "The standup was not moved to Tuesday.",
+        "The standup will be moved to Tuesday.",
+        "We moved the standup to Tuesday, but moved it back.",
+        "The standup was moved to 10:00.",
+    ],
+)
+def test_a_day_stays_where_nothing_else_took_its_place(book: Engine, newer: str) -> None:
+    tell(book, "The standup is on Monday.", newer)
+    [monday] = [fact for fact in book.graph.search_edges("standup Monday") if fact.target_name == "Monday"]
+    assert (monday.valid_to, monday.disputed) == (None, False)
+
+
+def test_a_building_that_is_handed_over_is_not_led(book: Engine) -> None:
+    book.graph.add_episode("Priya handed over the building to Omar.", reference_time=JANUARY)
+    assert not list(book.graph.search_edges("who leads the building"))
+
+
 def test_another_s_first_day_is_no_job_of_the_speaker(book: Engine) -> None:
     tell(book, "user: I work at Initech.", "user: First day at Globex for Tom.")
     assert [each.target_name for each in book.graph.search_edges("where do I work", 5)] == ["Initech"]
