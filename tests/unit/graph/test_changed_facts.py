@@ -93,6 +93,12 @@ def test_a_new_job_or_home_is_told_in_many_ways(book: Engine, older: str, newer:
     assert became(book, {"old": old, "new": new}) == pair
 
 
+@pytest.mark.parametrize("city", ["Mainz", "Kiel", "Leicester", "Grenoble"])
+def test_a_city_of_some_size_is_a_place_apart_from_others(book: Engine, city: str) -> None:
+    tell(book, "user: I live in Boston.", f"user: I moved to {city}.")
+    assert became(book, {"old": "Boston", "new": city}) == "overtaken"
+
+
 @pytest.mark.parametrize(
     ("said", "is_overtaken"),
     [
