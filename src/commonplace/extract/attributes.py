@@ -302,9 +302,12 @@ class Attributes:
         is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
         tail = self._tail(end, start + len(text))
         # `I quit Vim with :q` does not end its use.
-        is_whole = not match.groupdict().get("what") and tail[:1] != ["with"] and is_lasting(tail)
+        what = match.groupdict().get("what") or ""
+        own = _OWNED.fullmatch(what)  # `switched my editor from Vim to Emacs`
+        is_whole = (not what or own is not None) and tail[:1] != ["with"] and is_lasting(tail)
         doubt = SENSITIVE if self._is_sensitive else "" if is_first and is_whole and self._is_sure else UNSURE
-        return Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
+        gone = Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
+        return gone if own is None else replace(gone, aspect=own["what"].lower())
 
     def _statement(
         self,

@@ -383,4 +383,5 @@ class _Reader:
         tokens = settler.line.tokens
         sentence, span = tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
         end = settler.ended_at(departure.source.start, departure.verb)
-        self._departures.append(Departure(target, sentence, span, successor, source, departure.doubt, is_own, end))
+        gone = Departure(target, sentence, span, successor, source, departure.doubt, is_own, end)
+        self._departures.append(replace(gone, aspect=departure.aspect))

@@ -181,6 +181,14 @@ def test_what_takes_the_place_of_a_thing_is_said_of_the_same_aspect(book: Engine
     assert overtaken(now).startswith("before: vim")
 
 
+def test_an_exchange_of_what_is_ones_own_is_of_that_attribute_alone(book: Engine) -> None:
+    tell(book, "user: My editor is Vim. My hobby is Vim.", "user: I switched my editor from Vim to Emacs.")
+    ended = {(fact.fact, fact.valid_to is not None) for fact in book.graph.search_edges("Vim", include_past=True)}
+    assert {("My editor is Vim.", True), ("My hobby is Vim.", False)} <= {
+        (f.removeprefix("user: "), e) for f, e in ended
+    }
+
+
 def test_what_is_gone_ends_for_things_and_whoever_left_it_but_for_nobody_else(book: Engine) -> None:
     tell(book, "Tom Baker uses Netlify. Our website is hosted on Netlify. I use Netlify.", "user: We left Netlify.")
     held = {
