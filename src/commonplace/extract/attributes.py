@@ -25,6 +25,8 @@ from commonplace.text.words import entries
 
 _NOT: Final = NEGATIONS | {"without", "will", "'ll", "would", "used", "than", "who", "which", "was", "were", "had"}
 _NOT_AN_END: Final = frozenset({"almost", "nearly", "hardly", "barely", "never"})
+_SCOPES: Final = ("in ", "on ", "at ", "for ", "during ")
+"""Beginnings of sentences about a part: `in staging, we left Netlify`."""
 _LABEL: Final = lazy_pattern(r"[ \t>*-]*(?![Cc]orrection:)[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
 _STOPS: Final = WORDS["STOPS"]
 _NOT_A_NOUN: Final = WORDS["NOT_A_NOUN"]
@@ -145,7 +147,9 @@ class Attributes:
         behind = max(statement.source.end, statement.target.end) - self._begin
         match = PATTERNS["and not"].match(self._text, max(behind, 0))
         value = None if match is None else self._value(match.start("x"), match["x"], "value")
-        # `Vim, not Emacs, for recipes` leaves Emacs for other things.
+        # `For recipes, Vim, not Emacs` and `Vim, not Emacs, for recipes` leave Emacs for other things.
+        if self._text.lower().startswith(_SCOPES) and self._place(0) not in self._line.dated:
+            return None
         return value if value is not None and is_lasting(self._tail(value.end, len(self._text))) else None
 
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
@@ -221,7 +225,9 @@ class Attributes:
             return None
         aspect = "" if "+" in flags else aspect
         fact = self._statement(subject, value, row.relation, aspect, start + match.start(), is_end=is_end, flags=flags)
-        if "<" in flags or fact.doubt or self._is_lasting(value, start + len(text)):
+        is_before = "<" in flags
+        is_brief = is_before and PATTERNS["for a while"].search(text)
+        if fact.doubt or (not is_brief if is_before else self._is_lasting(value, start + len(text))):
             return fact
         return replace(fact, doubt=BESIDE if "~" in flags else UNSURE)
 
@@ -299,7 +305,7 @@ class Attributes:
         if is_other or is_inside or not (is_exchange or _VALUE.search(old.name)):
             return None
         end = self._begin + start + match.end() if form == "gone" else max(phrase.end for phrase in ends)
-        is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
+        is_first = not self._text[:start].strip(" ,").lower().startswith(_SCOPES)
         tail = self._tail(end, start + len(text))
         # `I quit Vim with :q` does not end its use.
         what = match.groupdict().get("what") or ""

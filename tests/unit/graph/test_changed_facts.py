@@ -156,6 +156,13 @@ def test_a_day_stays_where_nothing_else_took_its_place(book: Engine, newer: str)
     assert (monday.valid_to, monday.disputed) == (None, False)
 
 
+@pytest.mark.parametrize("how", ["from Priya for a week", "from Priya temporarily", "while she is ill"])
+def test_who_takes_over_for_a_while_ends_nothing(book: Engine, how: str) -> None:
+    tell(book, "Priya leads team Falcon.", f"Omar took over team Falcon {how}.")
+    leads = book.graph.search_edges("who leads team Falcon", include_past=True)
+    assert [fact.valid_to for fact in leads if fact.target_name == "Priya"] == [None]
+
+
 def test_a_building_that_is_handed_over_is_not_led(book: Engine) -> None:
     book.graph.add_episode("Priya handed over the building to Omar.", reference_time=JANUARY)
     assert not list(book.graph.search_edges("who leads the building"))
@@ -271,6 +278,7 @@ def test_what_is_used_again_for_a_while_or_perhaps_ends_nothing(book: Engine, th
         # Vim is for Go alone, and Dana is denied of another role.
         ("user: I use Emacs.", "user: I use Vim, not Emacs, for Go.", "Emacs Vim", "both"),
         ("user: My landlord is Dana.", "user: My manager is Raj, not Dana.", "Dana Raj", "both"),
+        ("Atlas runs on AWS.", "In staging, Atlas runs on GCP, not AWS.", "AWS GCP", "both"),
     ],
 )
 def test_a_denial_ends_only_what_it_is_about(book: Engine, older: str, newer: str, pair: str, expected: str) -> None:
