@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from commonplace.dataclasses import replace
 from commonplace.extract.entities import THE_USER
-from commonplace.extract.modality import doubtful_places, is_hedged, is_lasting, is_sensitive
+from commonplace.extract.modality import doubtful_places, is_hedged, is_lasting, is_sensitive, report_end
 from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
 from commonplace.extract.names import kind_of_noun
 from commonplace.extract.phrases import Line, Phrase, phrase_of
@@ -153,18 +153,25 @@ class Attributes:
         return value if value is not None and is_lasting(self._tail(value.end, len(self._text))) else None
 
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
-        """Yield the start of each clause, its start after `from now on` and the like, and its text from there."""
+        """Yield the start of each clause, its start after `from now on`, `Tom says that` and the like, and its text."""
         begin = 0
         for match in [*PATTERNS["clause"].finditer(self._text), None]:
             end = len(self._text) if match is None else match.start()
             first = begin
-            lead = PATTERNS["lead"].match(self._text, begin, end)
-            while lead is not None:
-                begin = lead.end()
-                lead = PATTERNS["lead"].match(self._text, begin, end)
+            while (behind := self._lead_end(begin, end)) > begin:
+                begin = behind
             if end - begin > 3:
                 yield first, begin, self._text[begin:end]
             begin = end if match is None else match.end()
+
+    def _lead_end(self, begin: int, end: int) -> int:
+        """Return the offset after `from now on` or `Tom says that` at the beginning of a clause, else `begin`."""
+        lead = PATTERNS["lead"].match(self._text, begin, end)
+        if lead is not None or begin >= end:
+            return begin if lead is None else lead.end()
+        first, last = self._place(begin), self._place(end - 1) + 1
+        behind = report_end(self._tokens, first, last)
+        return begin if behind == first else end if behind == last else self._tokens.start[behind] - self._begin
 
     def _of_clause(self, start: int, text: str, *, is_end: bool) -> Statement | None:
         role = PATTERNS["role"].search(text)
@@ -393,7 +400,7 @@ class Attributes:
         if article and words[0] == "my":
             owned = self._phrase(offset, plain)
             return replace(owned, name=f"{self._owner}'s {bare}", end=owned.start, confidence=_SURE)
-        phrase = self._phrase(offset + plain.find(bare), bare)
+        phrase = replace(self._phrase(offset + plain.find(bare), bare), is_definite=article is not None)
         is_anything = phrase.mention is None and phrase.name.lower() in VAGUE
         return None if is_anything or (article and words[0] not in ("the", "our")) else phrase
 

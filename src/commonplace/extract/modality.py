@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPORTS_WITH_THAT
+from commonplace.extract.words import DETERMINERS, DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPORTS_WITH_THAT
 from commonplace.lazy_regex import lazy_pattern
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
@@ -228,6 +228,17 @@ def is_reported(tokens: Tokens, verb: int) -> bool:
             if mark not in ("and", "but"):
                 return True
     return False
+
+
+def report_end(tokens: Tokens, first: int, last: int) -> int:
+    """Return the index after the last `Tom told me that` between two words, `first` if nothing is reported there."""
+    for index in range(last - 1, first, -1):
+        is_said = _reports(tokens, index) or (tokens.lower[index] in REPORTS and _is_own(tokens, index))
+        if not is_said or tokens.lower[index - 1] in DETERMINERS:  # `my claims adjuster`
+            continue
+        behind = index + 2 if tokens.at(index + 1) in _TO_THEM else index + 1
+        return min(behind + (tokens.at(behind) == "that"), last)
+    return first
 
 
 def _reports(tokens: Tokens, index: int) -> bool:

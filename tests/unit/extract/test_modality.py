@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.extract.extraction import claims, extracted
+from tests.unit.extract.extraction import claims, extracted, names
 
 from commonplace.extract.modality import HEARSAY, is_inside, quotations
 from commonplace.graph.extraction import understand
@@ -88,6 +88,23 @@ def test_a_quotation_behind_a_label_is_its_speakers_own() -> None:
 
 def test_hearsay_is_less_sure_than_what_ends_a_fact() -> None:
     assert HEARSAY < MIN_CONFIDENCE
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "confidence"),
+    [
+        ("Tom says Raj is my manager now.", "the user RELATED_TO Raj", HEARSAY),
+        ("Tom said that Raj is my manager now.", "the user RELATED_TO Raj", HEARSAY),
+        ("Tom told me Mira is my manager now.", "the user RELATED_TO Mira", HEARSAY),
+        ("Tom says Omar leads billing.", "billing RELATED_TO Omar", HEARSAY),
+        ("My sister says the standup is at 10:15 now.", "standup RELATED_TO 10:15", HEARSAY),
+        ("I said my manager is Raj now.", "the user RELATED_TO Raj", 0.8),
+    ],
+)
+def test_who_says_it_is_no_part_of_a_name(text: str, fact: str, confidence: float) -> None:
+    assert claims(text) == [fact]
+    assert [claim.confidence for claim in extracted(text).claims] == [confidence]
+    assert not any(" sa" in name or " told" in name for name in names(text))
 
 
 def test_quoted_lines_of_a_conversation_are_hearsay() -> None:
