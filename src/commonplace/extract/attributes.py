@@ -414,21 +414,26 @@ class Attributes:
         name_end = max((item.end for item in self._line.mentions if item.start == self._begin + offset), default=0)
         words: list[str] = []
         end = offset
-        for word in rest.split(" "):
+        parts = rest.split(" ")
+        lengths = range(min(_MAX_WORDS, len(parts)), 0, -1)
+        day = next((n for n in lengths if PATTERNS["day"].match(" ".join(parts[:n]).rstrip(".,;:!"))), 0)
+        for number, word in enumerate(parts):
             bare = word.lower().strip(".,")
             # A value ends before a date, but `Office 2019` is a name.
             is_dated = self._begin + end >= name_end and self._place(end) in self._line.dated
             is_behind = bare in ("in", "of") if kind == "on" else is_dated
-            if len(words) >= _MAX_WORDS or not word or bare in _STOPS or (words and is_behind):
+            is_stop = len(words) >= _MAX_WORDS or not word or bare in _STOPS or (words and is_behind)
+            if number >= day and is_stop:
                 break
             words.append(word)
             end += len(word) + 1
         name = " ".join(words).rstrip(".,;:!")
         is_grade = name == "A"
         is_small = not is_grade and name.lower() in DETERMINERS | VAGUE | _NOT_A_NOUN
-        if is_small or not any(map(str.isalnum, name)) or _MARKUP.search(name) or _NUMBER.fullmatch(name):
-            return None
         is_day = PATTERNS["day"].match(name) is not None
+        is_number = not is_day and _NUMBER.fullmatch(name)
+        if is_small or not any(map(str.isalnum, name)) or _MARKUP.search(name) or is_number:
+            return None
         fits = {"on": is_day, "name": not is_day and _VALUE.search(name), "value": _VALUE.search(words[0])}
         return self._phrase(offset, name) if fits.get(kind, True) else None
 

@@ -294,3 +294,21 @@ def test_how_somebody_is_for_the_moment_is_no_value(text: str) -> None:
 def test_each_noun_that_may_be_a_verb_is_a_verb_that_is_read() -> None:
     """A list of words.txt that loses its heading adds its words to the list before it."""
     assert {form.lemma for forms in FORMS.values() for form in forms} >= WORDS["NOUNS"]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("The release date is June 3.", "June 3"),
+        ("The release date is 3 June.", "3 June"),
+        ("The due date is June 3 now.", "June 3"),
+        ("Mom's birthday is June 3.", "June 3"),
+        ("The anniversary is the 3rd of June.", "3rd of June"),
+        ("The deadline is June 3, 2026.", "June 3, 2026"),
+        ("The deadline is 2026-06-03.", "2026-06-03"),
+        ("The standup is Monday at 9:30.", "Monday"),
+    ],
+)
+def test_a_date_that_is_a_value_is_read_whole(text: str, day: str) -> None:
+    found = extracted(text)
+    assert [found.entities[claim.target].name for claim in found.claims] == [day]
