@@ -382,6 +382,6 @@ class _Reader:
         is_own = departure.source.anaphor in (NOBODY, "i", "we")
         tokens = settler.line.tokens
         sentence, span = tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
-        end = settler.ended_at(departure.source.start, departure.verb)
+        end = settler.ended_at(departure)
         gone = Departure(target, sentence, span, successor, source, departure.doubt, is_own, end)
         self._departures.append(replace(gone, aspect=departure.aspect))

@@ -256,10 +256,7 @@ class Settler:
         statement = replace(statement, source=source_phrase, target=target_phrase)
         stop = tokens.end[min(statement.end, tokens.count) - 1]
         subject = min(statement.source.start, statement.target.start)
-        dates = self._dates
-        if statement.aspect:  # a date may be the value itself
-            value = statement.target
-            dates = [day for day in dates if day.end <= value.start or value.end <= day.start]
+        dates = self._dates_beside(statement.target) if statement.aspect else self._dates
         date = nearest(dates, subject, tokens.start[statement.verb], stop)
         if statement.is_future and date is None:
             return None
@@ -296,11 +293,15 @@ class Settler:
             statement.is_return,
         )
 
-    def ended_at(self, subject: int, verb: int) -> float | None:
+    def ended_at(self, departure: Statement) -> float | None:
         """Return when something was left, by the date of the verb; None without a date."""
-        tokens = self.line.tokens
-        date = nearest(self._dates, subject, tokens.start[verb], tokens.end[-1])
+        tokens, start = self.line.tokens, departure.source.start
+        date = nearest(self._dates_beside(departure.target), start, tokens.start[departure.verb], tokens.end[-1])
         return validity(date, at=self._at, is_event=True, is_end=True, is_past=False).until
+
+    def _dates_beside(self, value: Phrase) -> list[Date]:
+        """Return the dates that are not, or do not hold, the value itself: `moved from Monday to Friday`."""
+        return [day for day in self._dates if day.end <= value.start or value.end <= day.start]
 
     def _is_anybody(self, phrase: Phrase) -> bool:
         """Return whether a phrase means a person or an organization that its words do not identify."""

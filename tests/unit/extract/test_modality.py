@@ -191,7 +191,6 @@ NO_FACTS = [
     "We're still deciding on the destination.",
     "A custom event called ready is emitted.",
     "We found Acme on a map.",
-    "The deadline moved from Friday to Monday.",
     "The v2 release was caused by nothing.",
     "This depends on Redis.",
     "See the design of `auth.ts`.",

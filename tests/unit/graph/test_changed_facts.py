@@ -168,6 +168,29 @@ def test_a_building_that_is_handed_over_is_not_led(book: Engine) -> None:
     assert not list(book.graph.search_edges("who leads the building"))
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "old", "new"),
+    [
+        ("The standup is on Monday.", "The standup moved from Monday to Friday.", "Monday", "Friday"),
+        ("The standup is on Mondays.", "The standup moved from Mondays to Fridays.", "Mondays", "Fridays"),
+        ("The release is on June 3.", "The release moved from June 3 to June 10.", "June 3", "June 10"),
+        ("The release date is June 3.", "The release date is June 10 now.", "June 3", "June 10"),
+    ],
+)
+def test_days_that_are_values_are_not_when_they_changed(
+    book: Engine, older: str, newer: str, old: str, new: str
+) -> None:
+    tell(book, older, newer)
+    found = {fact.target_name: when(fact) for fact in book.graph.search_edges("standup release", 5, include_past=True)}
+    assert found == {old: "from 2026-01-10 to 2026-02-20", new: "since 2026-02-20"}
+
+
+def test_a_move_between_days_needs_no_earlier_fact(book: Engine) -> None:
+    book.graph.add_episode("The standup moved from Monday to Friday.", reference_time=FEBRUARY)
+    [fact] = book.graph.search_edges("standup", 5, include_past=True)
+    assert (fact.target_name, fact.disputed) == ("Friday", False)
+
+
 def test_another_s_first_day_is_no_job_of_the_speaker(book: Engine) -> None:
     tell(book, "user: I work at Initech.", "user: First day at Globex for Tom.")
     assert [each.target_name for each in book.graph.search_edges("where do I work", 5)] == ["Initech"]
