@@ -50,7 +50,7 @@ def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Ment
         now: the aware time to resolve against, in the timezone of the calendar: when a memory was made or a question
             asked.
         prefer: which `May` or `Monday` is meant if the text does not say: the last that has begun, or the first that
-            is not over.
+            is not over. With "near" it is the first, but the last `May` if that began in the last three months.
     """
     assert now.tzinfo is not None
     # Every date has one of these words or digits, which most texts lack.

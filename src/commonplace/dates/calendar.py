@@ -9,7 +9,7 @@ from typing import Literal
 from commonplace.dataclasses import dataclass
 from commonplace.dates.vocabulary import WEEKDAYS
 
-Prefer = Literal["past", "future"]
+Prefer = Literal["past", "future", "near"]
 
 REACH = 9
 """Years or weeks searched on both sides for a cycle's occurrence; leap days can be eight years apart."""
@@ -82,10 +82,16 @@ def mapped(value: Period | Cycle, change: Callable[[Period], Period | None], uni
 
 
 def chosen(value: Period | Cycle, scene: Scene) -> Period | None:
-    """Return a period itself; of a cycle the last occurrence that has begun, or the first that is not over."""
+    """Return a period itself; of a cycle the last occurrence that has begun, or the first that is not over.
+
+    With "near", a date without a year that began within the last three months is that one.
+    """
     if isinstance(value, Period):
         return value
     near = value.near(scene.now)
+    if scene.prefer == "near" and value.every == "year":
+        distance = {period: max(period.since - scene.now, (scene.now - period.since) * 3) for period in near}
+        return min(distance, key=distance.__getitem__, default=None)
     if scene.prefer == "past":
         return next((period for period in reversed(near) if period.since <= scene.now), None)
     return next((period for period in near if period.until > scene.now), None)

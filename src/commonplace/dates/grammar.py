@@ -52,7 +52,10 @@ def read(words: Words, index: int, scene: Scene) -> DateMatch | None:
         elif opening == "in" and (ahead := resolve.read_ahead(words, index + 1, scene)):
             return _settled(ahead.value, ahead.end, scene)
         elif (vouched := vocabulary.PREPOSITIONS.get(opening)) is not None:
-            found = _range_or_date(words, index + 1, scene, vouched)
+            # `From April we …` names a month, `a letter from April` and `From April Smith` perhaps a person.
+            is_month = opening == "from" and words[index].is_capitalised
+            is_month = is_month and words[index + 2].lower in vocabulary.LOOSE_FOLLOWERS
+            found = _range_or_date(words, index + 1, scene, vouched | {"month"} if is_month else vouched)
         else:
             found = None
         return found or _range_or_date(words, index, scene, NOTHING)

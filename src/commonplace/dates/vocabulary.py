@@ -63,6 +63,7 @@ PREPOSITIONS = {
 BOUNDS = {
     "since": "since", "before": "before", "after": "after", "until": "until", "till": "until",
     "up to": "until", "up until": "until", "up till": "until", "prior to": "before", "ever since": "since",
+    "starting": "since", "beginning": "since",
 }  # fmt: skip
 EVERY = frozenset({"every", "each", "any", "per", "alternate"})
 THROUGH = frozenset({"to", "until", "till", "through", "thru", "-"})

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commonplace.dataclasses import replace
+from commonplace.dates.vocabulary import THROUGH
 from commonplace.extract.entities import THE_USER
 from commonplace.extract.modality import doubtful_places, is_hedged, is_lasting, is_sensitive, report_end
 from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
 from commonplace.extract.names import kind_of_noun
 from commonplace.extract.phrases import Line, Phrase, phrase_of
-from commonplace.extract.relations import Statement
+from commonplace.extract.relations import SINCE, Statement
 from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PATTERNS, PREPOSITIONS, ROLES, VAGUE, WORDS
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import entries
@@ -154,24 +155,28 @@ class Attributes:
 
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
         """Yield the start of each clause, its start after `from now on`, `Tom says that` and the like, and its text."""
-        begin = 0
+        first = begin = 0
         for match in [*PATTERNS["clause"].finditer(self._text), None]:
             end = len(self._text) if match is None else match.start()
-            first = begin
             while (behind := self._lead_end(begin, end)) > begin:
                 begin = behind
-            if end - begin > 3:
+            is_clause = end - begin > 3
+            if is_clause:
                 yield first, begin, self._text[begin:end]
             begin = end if match is None else match.end()
+            first = begin if is_clause else first
 
     def _lead_end(self, begin: int, end: int) -> int:
-        """Return the offset after `from now on` or `Tom says that` at the beginning of a clause, else `begin`."""
-        lead = PATTERNS["lead"].match(self._text, begin, end)
-        if lead is not None or begin >= end:
-            return begin if lead is None else lead.end()
-        first, last = self._place(begin), self._place(end - 1) + 1
-        behind = report_end(self._tokens, first, last)
-        return begin if behind == first else end if behind == last else self._tokens.start[behind] - self._begin
+        """Return the offset after a leading `from now on`, `since May` or `Tom says that`, `begin` if there is none."""
+        if begin >= end:
+            return begin
+        tokens, first, last = self._tokens, self._place(begin), self._place(end - 1) + 1
+        behind = self._line.date_end(first) if tokens.lower[first] in SINCE else first
+        if behind == first or not THROUGH.isdisjoint(tokens.lower[first:behind]):
+            if (lead := PATTERNS["lead"].match(self._text, begin, end)) is not None:
+                return lead.end()
+            behind = report_end(tokens, first, last)
+        return begin if behind == first else end if behind >= last else tokens.start[behind] - self._begin
 
     def _of_clause(self, start: int, text: str, *, is_end: bool) -> Statement | None:
         role = PATTERNS["role"].search(text)
@@ -252,7 +257,11 @@ class Attributes:
 
     def _is(self, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
         """Read `my landlord is Mr. Weber`, `Rent is 900 euros`, `it's an iPhone now`, `the standup is at 9:30`."""
-        noun, rest, offset = text[: match.start()].strip(), text[match.end() :], start
+        verb = self._place(start + match.start())
+        while verb - 1 in self._line.dated:  # `my manager from next week is …`
+            verb -= 1
+        noun = text[: max(0, self._tokens.start[verb] - self._begin - start)].strip()
+        rest, offset = text[match.end() :], start
         if noun.lower() == "it" and self._thing is not None:
             offset, noun = self._thing[0], self._thing[1].strip()
         is_favourite = "favourite" in noun or "favorite" in noun  # a favourite may be any word
@@ -282,7 +291,8 @@ class Attributes:
         if is_condition or source is None or source.anaphor not in ("", "i", "we"):
             return None
         relation = "PREFERS" if is_favourite else "RELATED_TO"
-        fact = self._statement(source, value, relation, aspect, start + match.start(), is_end=is_end)
+        verb_offset = self._tokens.start[verb] - self._begin  # a date before the verb belongs to it
+        fact = self._statement(source, value, relation, aspect, verb_offset, is_end=is_end)
         holds = fact.doubt or self._is_lasting(value, start + len(text))
         return replace(fact, doubt=BESIDE if is_soft and not is_end else fact.doubt if holds else UNSURE)
 

@@ -303,7 +303,8 @@ class _Reader:
     def _dates_of(self, tokens: Tokens) -> list[Date]:
         start, end = tokens.start[0], tokens.end[-1]
         # `From January we live in Oslo` and `I start there on 1 December` refer to the future.
-        is_planned = not _PLANNED.isdisjoint(tokens.lower) or PATTERNS["from then on"].search(self._text, start, end)
+        is_announced = PATTERNS["from then on"].search(self._text, start, end) is not None
+        is_planned = not _PLANNED.isdisjoint(tokens.lower)
         is_past = not _PAST.isdisjoint(tokens.lower) or any(
             tokens.at(index - 1) not in _HELPERS
             and all(form.shape != "base" for form in forms)
@@ -311,7 +312,7 @@ class _Reader:
             for index, lower in enumerate(tokens.lower)
             if (forms := FORMS.get(lower, ()))
         )
-        prefer: Prefer = "future" if is_planned and not is_past else "past"
+        prefer: Prefer = "past" if is_past else "future" if is_planned else "near" if is_announced else "past"
         mentions = find_dates(self._text[start:end], now=self._now, prefer=prefer)
         dates = [replace(date, start=date.start + start, end=date.end + start) for date in mentions]
         self._dates.extend(dates)

@@ -88,7 +88,7 @@ MAX_LENGTH: Final = max(len(key[2]) for key in RULES)
 VERBS_OF_RULES: Final = frozenset(key[0] for key in RULES) | MOVING
 
 
-_SINCE: Final = frozenset({"since", "from", "starting", "after", "as"})
+SINCE: Final = frozenset({"since", "from", "starting", "beginning", "after", "as"})
 UP_TO: Final = frozenset({"until", "till"})
 _UNTIL: Final = UP_TO | {"before", "by"}
 _BETWEEN: Final = frozenset({"from", "between", "during"})
@@ -133,7 +133,7 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
     if is_end:
         return Validity(None, since)
     is_now = until is not None and since <= at < until
-    if first in _SINCE or is_event or (is_past and not is_now):
+    if first in SINCE or is_event or (is_past and not is_now):
         return Validity(since, None)
     return Validity(since, None) if since > at else Validity()
 
@@ -207,7 +207,7 @@ def _when(statement: Statement, date: Mention | None, at: float) -> tuple[Validi
         return validity(date, at=at, **tense), is_former
     # `lived` states neither a begin nor an end.
     valid = validity(date, at=at, is_event=False, is_end=False, is_past=True)
-    if date is not None and valid.since is not None and first not in _SINCE and isfinite(date.until):
+    if date is not None and valid.since is not None and first not in SINCE and isfinite(date.until):
         valid = Validity(valid.since, min(date.until, at)) if valid.since < at else Validity()
     return valid, is_former
 

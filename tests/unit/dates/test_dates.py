@@ -105,6 +105,8 @@ WRITTEN = [
     ("before 2024", "before 2024", ".. 2024-01-01"),
     ("after 2024", "after 2024", "2025-01-01 .."),
     ("until 2024", "until 2024", ".. 2025-01-01"),
+    ("starting 3 May 2024", "starting 3 May 2024", "2024-05-03 .."),
+    ("From June we", "From June", "2024-06-01 2024-07-01"),
     ("April 2026 onwards", "April 2026 onwards", "2026-04-01 .."),
 ]
 

@@ -21,6 +21,7 @@ Step 3 may fail
 3 may be enough
 May the force be with you
 a letter from May
+From April Smith in accounting
 June said hello
 April is my sister
 in June's house

@@ -312,3 +312,32 @@ def test_each_noun_that_may_be_a_verb_is_a_verb_that_is_read() -> None:
 def test_a_date_that_is_a_value_is_read_whole(text: str, day: str) -> None:
     found = extracted(text)
     assert [found.entities[claim.target].name for claim in found.claims] == [day]
+
+
+@pytest.mark.parametrize(
+    ("text", "since"),
+    [
+        ("Since February my manager is Raj.", "2026-02-01"),
+        ("As of March 1 my manager is Raj.", "2026-03-01"),
+        ("As of March 1, my manager is Raj.", "2026-03-01"),
+        ("My manager is Raj as of March 1.", "2026-03-01"),
+        ("As of June 1 my manager is Raj.", "2026-06-01"),
+        ("As of February my manager is Raj.", "2026-02-01"),
+        ("As of October my manager is Raj.", "2026-10-01"),
+        ("As of Monday my manager is Raj.", "2026-03-16"),
+        ("From April my manager is Raj.", "2026-04-01"),
+        ("Starting April 1 my manager is Raj.", "2026-04-01"),
+        ("Beginning next month my manager is Raj.", "2026-04-01"),
+        ("My new manager from next week is Raj.", "2026-03-16"),
+    ],
+)
+def test_a_date_before_a_fact_is_its_beginning(text: str, since: str) -> None:
+    assert claims(text) == [f"the user RELATED_TO Raj since {since}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["From Monday to Friday my manager is Raj.", "In April my manager is Raj.", "Today the standup is at 10:15."],
+)
+def test_a_date_before_a_fact_that_is_no_beginning_leaves_it_unread(text: str) -> None:
+    assert claims(text) == []
