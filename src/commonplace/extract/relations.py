@@ -147,7 +147,7 @@ _TOUCHY: Final = frozenset({"USES", "RELATED_TO", "PREFERS"})
 _MAX_FACT_LENGTH: Final = 320
 _WEAK: Final = 0.7
 """Confidence below which a name may be coerced to a type that a relation requires."""
-_COERCED_SURE: Final = 0.6
+_NAMED_SURE: Final = 0.6
 _COERCED: Final = ("person", "organization", "place", "project", "tool", "event")
 
 
@@ -268,9 +268,9 @@ class Settler:
         for phrase, index, type_ in ((statement.source, source, source_type), (statement.target, target, target_type)):
             if phrase.mention is not None and phrase.confidence < _WEAK and type_ != phrase.type:
                 self.entities.retype(index, type_)
-            # The fact itself is evidence for a coerced type.
-            is_coerced = phrase.type and type_ != phrase.type
-            certainty = min(certainty, max(phrase.confidence, _COERCED_SURE) if is_coerced else phrase.confidence)
+            # The fact itself is evidence that a name is one, of the type that the relation requires.
+            is_name = phrase.mention is not None
+            certainty = min(certainty, max(phrase.confidence, _NAMED_SURE) if is_name else phrase.confidence)
         valid, is_former = _when(statement, date, self._at)
         # A fact that begins in the future is a change, even without a word of change.
         is_unsettled = statement.doubt != UNMARKED or valid.since is None or valid.since <= self._at

@@ -185,6 +185,19 @@ def test_days_that_are_values_are_not_when_they_changed(
     assert found == {old: "from 2026-01-10 to 2026-02-20", new: "since 2026-02-20"}
 
 
+@pytest.mark.parametrize("name", ["Atlas", "Borealis", "Checkout", "Acme", "billing"])
+def test_a_project_of_any_name_can_cease_to_use_a_thing(book: Engine, name: str) -> None:
+    tell(book, f"{name} uses MySQL.", f"{name} no longer uses MySQL.")
+    [fact] = book.graph.search_edges(f"{name} MySQL", 5, include_past=True)
+    assert (when(fact), fact.disputed, book.graph.disputes()) == ("from 2026-01-10 to 2026-02-20", False, [])
+
+
+def test_an_end_by_hearsay_is_disputed_for_a_project_of_any_name(book: Engine) -> None:
+    tell(book, "Atlas uses MySQL.", "Tom says Atlas no longer uses MySQL.")
+    [fact] = book.graph.search_edges("Atlas MySQL", 5, include_past=True)
+    assert (when(fact), fact.disputed) == ("since 2026-01-10", True)
+
+
 def test_a_move_between_days_needs_no_earlier_fact(book: Engine) -> None:
     book.graph.add_episode("The standup moved from Monday to Friday.", reference_time=FEBRUARY)
     [fact] = book.graph.search_edges("standup", 5, include_past=True)
