@@ -34,6 +34,7 @@ class Mention:
         text: the words as written, with the preposition before them.
         start, end: character offsets in the text, half-open.
         since, until: seconds since the epoch, half-open; -inf and inf for open ends.
+        moment: what `two weeks ago` counts to, seconds since the epoch; None if the words count to no moment.
     """
 
     text: str
@@ -41,6 +42,7 @@ class Mention:
     end: int
     since: float
     until: float
+    moment: float | None = None
 
 
 def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Mention, ...]:
@@ -75,7 +77,7 @@ def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Ment
                 end += 2
             start, stop = word.start, words[end - 1].end
             if since < until:
-                dates.append(Mention(text[start:stop], start, stop, since, until))
+                dates.append(Mention(text[start:stop], start, stop, since, until, date.moment))
         index = date.end
     return tuple(dates)
 

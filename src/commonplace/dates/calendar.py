@@ -21,11 +21,13 @@ class Period:
 
     Attributes:
         unit: "day", "weekend", "week", "month", "quarter", "season", "half", "year", or "span" for all else.
+        moment: the moment within it that is most likely meant, None if any is: `two weeks ago` counts to a day.
     """
 
     since: datetime
     until: datetime
     unit: str
+    moment: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,12 @@ class DateMatch(NamedTuple):
 
     Attributes:
         interval: seconds since the epoch, half-open, -inf and inf for open ends; None if it only looks like a date.
+        moment: as in a `Period`, in seconds since the epoch.
     """
 
     interval: tuple[float, float] | None
     end: int
+    moment: float | None = None
 
 
 def read(words: Words, index: int, scene: Scene) -> DateMatch | None:
@@ -70,7 +72,13 @@ def _seconds(moment: datetime, scene: Scene) -> float:
 def _settled(value: Period | Cycle, end: int, scene: Scene) -> DateMatch:
     """Return the interval of a period, or of a cycle's preferred occurrence; days that do not exist are skipped."""
     period = calendar.chosen(value, scene)
-    return DateMatch(None if period is None else (_seconds(period.since, scene), _seconds(period.until, scene)), end)
+    if period is None:
+        return DateMatch(None, end)
+    return DateMatch((_seconds(period.since, scene), _seconds(period.until, scene)), end, _moment(period, scene))
+
+
+def _moment(period: Period, scene: Scene) -> float | None:
+    return None if period.moment is None else _seconds(period.moment, scene)
 
 
 def _opened(date: Read, end: int, scene: Scene, which: str) -> DateMatch | None:
@@ -79,7 +87,7 @@ def _opened(date: Read, end: int, scene: Scene, which: str) -> DateMatch | None:
     if period is None:
         return None
     edge = _seconds(period.since if which in ("since", "before") else period.until, scene)
-    return DateMatch((edge, inf) if which in ("since", "after") else (-inf, edge), end)
+    return DateMatch((edge, inf) if which in ("since", "after") else (-inf, edge), end, _moment(period, scene))
 
 
 def _between(words: Words, index: int, scene: Scene) -> DateMatch | None:

@@ -617,15 +617,16 @@ def _around(scene: Scene, amounts: list[Amount], sign: int) -> Period:
     """Return the period of `three weeks ago`: the calendar unit reached, or for weeks the seven days around it."""
     unit = min((amount.unit for amount in amounts), key=FINEST.index)
     reached = []
-    for most in (False, True):
-        moment = _point(scene, amounts, sign, most=most)
+    ends = [_point(scene, amounts, sign, most=most) for most in (False, True)]
+    for moment in ends:
         if unit == "week":
             reached.append(calendar.days(calendar.floor(moment, "day") - timedelta(days=3), 7, "week"))
         else:
             reached.append(calendar.of_unit(moment, "day" if unit in ELAPSED else unit))
     near, far = reached
     first, last = (far, near) if sign < 0 else (near, far)
-    return Period(first.since, last.until, near.unit if near == far else "span")
+    likely = calendar.floor(ends[0] + (ends[1] - ends[0]) / 2, "day")
+    return Period(first.since, last.until, near.unit if near == far else "span", likely)
 
 
 def _point(scene: Scene, amounts: list[Amount], sign: int, *, most: bool) -> datetime:

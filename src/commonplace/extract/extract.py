@@ -322,7 +322,7 @@ class _Reader:
             if first.lower() in UP_TO and not isfinite(date.since):
                 since = next(iter(find_dates(f"since {rest}", now=self._now, prefer=prefer)), None)
                 if since is not None and since.since < date.until:
-                    dates[index] = replace(date, until=since.since)
+                    dates[index] = replace(date, until=since.since if since.moment is None else since.moment)
         return dates
 
     def _state(self, line: Line, settler: Settler, may_state: bool, is_spoken: bool) -> None:

@@ -130,6 +130,7 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
         return Validity(since, until)
     if since is None:
         return Validity(None, until) if first in _UNTIL else Validity()
+    since = since if date.moment is None else date.moment
     if is_end:
         return Validity(None, since)
     is_now = until is not None and since <= at < until
@@ -208,7 +209,7 @@ def _when(statement: Statement, date: Mention | None, at: float) -> tuple[Validi
     # `lived` states neither a begin nor an end.
     valid = validity(date, at=at, is_event=False, is_end=False, is_past=True)
     if date is not None and valid.since is not None and first not in SINCE and isfinite(date.until):
-        valid = Validity(valid.since, min(date.until, at)) if valid.since < at else Validity()
+        valid = Validity(date.since, min(date.until, at)) if date.since < at else Validity()
     return valid, is_former
 
 

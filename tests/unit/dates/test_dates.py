@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from commonplace.dataclasses import replace
 from commonplace.dates import Mention, Prefer, mentions, moment_ago
 
 NOW = datetime(2025, 5, 14, 15, 30, 42, tzinfo=UTC)
@@ -177,7 +178,31 @@ TOLD_FROM_NOW = [
 @pytest.mark.parametrize(("text", "found", "when"), WRITTEN + TOLD_FROM_NOW)
 def test_a_date_is_found_and_resolved(text: str, found: str, when: str) -> None:
     start = text.index(found)
-    assert mentions(text, now=NOW) == (Mention(found, start, start + len(found), *span(when)),)
+    assert [replace(mention, moment=None) for mention in mentions(text, now=NOW)] == [
+        Mention(found, start, start + len(found), *span(when))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("two weeks ago", "2025-04-30"),
+        ("a few days ago", "2025-05-11"),
+        ("a month ago", "2025-04-14"),
+        ("about a year ago", "2024-05-14"),
+        ("since two weeks ago", "2025-04-30"),
+        ("in two weeks", "2025-05-28"),
+    ],
+)
+def test_an_amount_of_time_counts_to_a_day_within_its_tolerance(text: str, day: str) -> None:
+    [mention] = mentions(text, now=NOW)
+    assert mention.moment == at(day)
+    assert mention.since <= mention.moment < mention.until
+
+
+@pytest.mark.parametrize("text", ["last month", "in May", "the past two weeks", "yesterday"])
+def test_a_period_counts_to_no_day(text: str) -> None:
+    assert [mention.moment for mention in mentions(text, now=NOW)] == [None]
 
 
 def test_several_dates_come_in_their_order() -> None:

@@ -298,7 +298,7 @@ NO_MOVES = [
 
 MOVES = [
     *((f"Mira left Acme {words}.", ["Mira WORKS_FOR Acme ended"]) for words in LEAVING),
-    ("Mira left Acme about two years ago.", ["Mira WORKS_FOR Acme until 2024-01-01 ended"]),
+    ("Mira left Acme about two years ago.", ["Mira WORKS_FOR Acme until 2024-03-10 ended"]),
     ("I left Acme for a better job.", ["the user WORKS_FOR Acme ended"]),
     ("Mira left Acme around 2024.", ["Mira WORKS_FOR Acme ended"]),
     ("Mira left Berlin for good.", ["Mira LIVES_IN Berlin ended"]),
