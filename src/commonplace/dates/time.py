@@ -92,7 +92,7 @@ def moment_in_words(
 ) -> float:
     """Return a time, which may be given in words, as seconds since the epoch.
 
-    A period such as "last Tuesday", "2026-03" or "2026-03-01" means its end, or now if that is earlier; "two hours
+    A period such as "last Tuesday", "2026-03" or "2026-03-01" means its end, or now if it contains it; "two hours
     ago" and "yesterday at 5 pm" mean that exact moment.
 
     Args:
@@ -137,7 +137,7 @@ def moment_in_words(
         if since < EARLIEST:
             raise unread
         return since
-    return min(now, until - 0.001)
+    return now if since <= now < until else min(until - 0.001, LATEST)
 
 
 def _aware(moment: datetime, zone: tzinfo | None) -> datetime:

@@ -85,7 +85,7 @@ def test_times_are_read_in_every_usual_form(given: Any, expected: float) -> None
     assert seconds("at", given) == expected
 
 
-def test_a_time_in_words_is_its_end_but_never_later_than_now() -> None:
+def test_a_time_in_words_is_its_end_or_now_within_it() -> None:
     now = datetime(2026, 3, 9, 9, 0, tzinfo=UTC).timestamp()
     assert iso(moment_in_words("as_of", "last Tuesday", now)) == "2026-03-03T23:59:59.999000Z"
     assert moment_in_words("as_of", "today", now) == now
@@ -93,7 +93,9 @@ def test_a_time_in_words_is_its_end_but_never_later_than_now() -> None:
     assert iso(moment_in_words("as_of", "an hour ago", now)) == "2026-03-09T08:00:00Z"
     assert iso(moment_in_words("as_of", "2026-02", now)) == "2026-02-28T23:59:59.999000Z"
     assert iso(moment_in_words("as_of", "2025", now)) == "2025-12-31T23:59:59.999000Z"
-    assert moment_in_words("as_of", "2026-12", now) == moment_in_words("as_of", "9999-12", now) == now
+    assert moment_in_words("as_of", "2026-03", now) == moment_in_words("as_of", "2026-03-09", now) == now
+    assert iso(moment_in_words("valid_at", "2026-12", now)) == "2026-12-31T23:59:59.999000Z"
+    assert iso(moment_in_words("valid_at", "9999-12", now)) == "9999-12-31T23:59:59Z"
     for odd in ("2026-13", "0000", "blue", "quarter of an hour ago", "what Anna did yesterday", "yesterday or today"):
         with pytest.raises(UsageError, match=f"as_of is '{odd}'.*or words such as"):
             moment_in_words("as_of", odd, now)
