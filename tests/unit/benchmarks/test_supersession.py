@@ -54,7 +54,7 @@ def test_pairs_of_questions_and_of_the_file_are_true(tmp_path: Path) -> None:
     each = [{**question_figures, "user": user, "relevant": [f"{user}2"], "stale": [f"{user}0"]} for user in "ab"]
     questions.write_text("\n".join(map(json.dumps, each)))
     further.write_text(json.dumps({"supersedes": [["a1", "a0", "why"]], "artefacts": [["a2", "a1", "no"]]}))
-    talk.write_text("\n".join(json.dumps({"content": text}) for text in TEXTS))
+    talk.write_text("\n".join(json.dumps({"content": text}) for text in ("Figs are sweet.", "The cat sleeps.")))
     store = {"memories": rows[:3], "supersedes": [["a2", "a0", "why"]], "unclear": [], "chatter": []}
     mixed.write_text(json.dumps([store]))
     result = run(memories, questions, further=further, mixed=mixed)
