@@ -208,6 +208,13 @@ def test_hearsay_is_asked_about_and_stands_before_nothing(book: Engine, said: st
     assert (found["days"].superseded_by, next(iter(found))) == (None, "days")
 
 
+@pytest.mark.parametrize("lead", ["Apparently", "Tom thinks", "user: Rumour has it"])
+def test_what_begins_as_hearsay_is_asked_about_though_it_reads_as_news(book: Engine, lead: str) -> None:
+    book.remember("My manager is Dana.", id="dana", at="2026-01-10")
+    book.remember(f"{lead} Raj is my manager now.", id="raj", at="2026-03-10")
+    assert [(each.type, each.strength) for each in book.links() if each.target == "dana"] == [(CONFLICTS, DOUBT)]
+
+
 @pytest.mark.parametrize("question", ["When do deployments go out now?", "user: Are deployments on Fridays now?"])
 def test_a_short_question_states_nothing(book: Engine, question: str) -> None:
     book.remember(question)
