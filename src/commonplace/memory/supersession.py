@@ -583,8 +583,8 @@ class SupersessionRule:
         contents, passages = {n: each.record.content for n, each in found.items()}, Counter(rows.owners.tolist())
         order = np.lexsort((rows.numbers, -(vectors @ vector), rows.numbers != entry.number))
         # One of several passages tells too little, and the vectors know no script without spaces.
-        stated = (n for n, text in contents.items() if not without_unspaced(text)[1] and not is_bare_question(text))
-        fit = sorted(n for n in stated if passages[n] == 1)
+        stated = [n for n, text in contents.items() if passages[n] == 1 and not is_bare_question(text)]
+        fit = sorted(n for n in stated if not without_unspaced(contents[n])[1])
         order = order[within(rows.owners[order], np.array(fit, dtype=np.int64))]
         rows, vectors = rows.take(order), vectors[order]
         if rows.numbers[:1].tolist() != [entry.number]:
