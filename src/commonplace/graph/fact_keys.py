@@ -100,7 +100,7 @@ class FactKeys:
             resolver = FactResolver(rule, map(fact_of, stored))
             self._runs[key, rule.is_single] = resolver, {fact.id: fact for fact in stored}
         resolver, relations = self._runs[key, rule.is_single]
-        is_late = assertion.told < resolver.heard
+        is_late = assertion.told < resolver.last_told
         effects = resolver.take(replace(assertion, order=resolver.order + 1))
         for relation in resolver.changed():
             old = relations.get(relation.id)

@@ -131,7 +131,7 @@ class Fact:
         is_added: it is said to hold beside others.
         sentence: the `Assertion.sentence` of its first source.
         order, born: the `order` of its last and of its first assertion.
-        heard: the latest time at which one of its assertions was made, whatever it says.
+        last_told: the latest time at which one of its assertions was made, whatever it says.
         aspect, doubt: see `Claim`.
     """
 
@@ -162,7 +162,7 @@ class Fact:
     sentence: str = ""
     order: int = 0
     born: int = 0
-    heard: float = 0.0
+    last_told: float = 0.0
     aspect: str = ""
     doubt: str = ""
 
@@ -267,7 +267,7 @@ def first_said(evidence: Assertion, id_: str, type_: str, end_ids: tuple[str, st
         is_denied=is_denied,
         is_added=is_added(evidence.text),
         born=evidence.order,
-        heard=evidence.told,
+        last_told=evidence.told,
     )
 
 

@@ -205,7 +205,7 @@ class FactResolver:
     Attributes:
         facts: in the order in which they came.
         order: the order of the last assertion.
-        heard: when the latest assertion was made.
+        last_told: when the latest assertion was made.
     """
 
     def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
@@ -213,7 +213,7 @@ class FactResolver:
         self.rule = rule
         self.facts = KeyFacts(facts)
         self.order = max((fact.order for fact in self.facts), default=0)
-        self.heard = max((fact.heard for fact in self.facts), default=-inf)
+        self.last_told = max((fact.last_told for fact in self.facts), default=-inf)
         self.effects: list[Effect] = []
         self._changed: dict[str, None] = {}
         self._disputed: dict[str, None] = {}
@@ -232,7 +232,7 @@ class FactResolver:
             self._apply(assertion)
             touched = [self.facts[id_] for id_ in dict.fromkeys(effect.relation for effect in self.effects)]
             self._disputed.update((effect.relation, None) for effect in self.effects if effect.what == "disputed")
-        self.order, self.heard = max(self.order, assertion.order), max(self.heard, assertion.told)
+        self.order, self.last_told = max(self.order, assertion.order), max(self.last_told, assertion.told)
         for fact in touched:
             self.facts.note(fact)
         self._changed.update((fact.id, None) for fact in touched)
@@ -444,7 +444,7 @@ class FactResolver:
 
     def _record(self, fact: Fact, what: str, reason: str, assertion: Assertion, *, is_own: bool = False) -> None:
         if is_own:
-            fact.order, fact.heard = max(fact.order, assertion.order), max(fact.heard, assertion.told)
+            fact.order, fact.last_told = max(fact.order, assertion.order), max(fact.last_told, assertion.told)
         elif assertion.at < fact.created_at:
             assertion = replace(assertion, at=fact.created_at)
         self.effects.append(Effect(fact.id, what, reason, assertion, is_own))
