@@ -1,21 +1,7 @@
 """Parse requests and format responses of CSP/1, the text protocol of the memory specialist.
 
-    TASK REQ:recall project setup IN:MEM OUT:MEM_REFS
-    PARAMS {"max_results": 5, "min_relevance": 0.3}
-
-A request ends at an empty line or at the end of the text. Its grammar is in the manual, docs/formats/csp.md.
-
-No value can end its line, list or quotes. Control characters, marks that change the direction of writing and invisible
-characters are always written as JSON escapes.
-
-    STATUS OK
-    SCOPE [billing]
-    DATA mem:7d1c,mem:0b8f
-    RELEVANCE 0.89,0.76
-    LINKS billing↔postgres:0.89
-    SNIPPET 7d1c:"We chose Postgres for billing"
-
-RELEVANCE follows the line that it rates, DATA or LINKS. Any other line, such as `TIER_WRITTEN short`, holds text.
+The manual, docs/formats/csp.md, has the grammar. No value can end its line, list or quotes: control characters, marks
+that change the direction of writing and invisible characters are always written as JSON escapes.
 """
 
 from __future__ import annotations

@@ -2,19 +2,8 @@
 
 A mark is a line of our own: a heading, `Tags:`, `Links:` or the comment with a memory's id. A line of text that looks
 like a mark, or would without its leading backslashes, gets one more backslash, as in Markdown; removing one restores
-the text. Characters that no file should hold are written as `&#13;`.
-
-An entry in a day's page (`2026-11-21.md`) is:
-
-    ## 09:30 Postgres for billing
-
-    We chose Postgres for billing.
-
-    Tags: #decision
-    Links: [[invoices]]
-    <!-- memory: 0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e -->
-
-In the long-term page (`MEMORY.md`) it is the same, as `### 2026-11-21 Postgres for billing` under `## Decisions`.
+the text. Characters that no file should hold are written as `&#13;`. The manual, docs/formats/markdown.md, shows both
+kinds of pages.
 """
 
 from __future__ import annotations

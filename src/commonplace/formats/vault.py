@@ -1,26 +1,4 @@
-"""Write notes of the vault: Markdown with front matter.
-
-    ---
-    title: "Postgres for billing"
-    memory_id: "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
-    memory_version: 1
-    created: 2026-11-21T09:30:00Z
-    modified: 2026-11-21T09:30:00Z
-    tags:
-      - "decision"
-    entities:
-      - "Postgres"
-    promotion_reason: "use_count_threshold"
-    decay_score: 0.8312
-    ---
-
-    ## Content
-
-    We chose Postgres for billing.
-
-    ## Entities
-
-    - [[Postgres]]
+"""Write notes of the vault: Markdown with front matter, and the sections Content and Entities.
 
 File names stay distinct on file systems that ignore case or the composition of accents.
 
