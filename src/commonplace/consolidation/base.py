@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime, runtime_of
-from commonplace.dataclasses import asdict, dataclass, field, fields, replace
+from commonplace.dataclasses import asdict, dataclass, field, replace
 from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import Ledger, actor_of
@@ -113,12 +113,8 @@ def record_values(record: MemoryRecord) -> dict[str, Any]:
 
 def restored_record(values: Mapping[str, Any], record: MemoryRecord) -> MemoryRecord:
     """Return the record with the values from `record_values`."""
-    names = {field.name for field in fields(MemoryRecord)} - {"content"}
-    lists = ("entities", "uses", "derived_from")
-    restored: dict[str, Any] = {
-        name: tuple(value) if name in lists else value for name, value in values.items() if name in names
-    }
-    return replace(record, **restored)
+    lists: dict[str, Any] = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return replace(record, **{**values, **lists})
 
 
 @dataclass(frozen=True, slots=True)

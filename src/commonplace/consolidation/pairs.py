@@ -119,35 +119,22 @@ def min_cosine(calibrated: Calibrated, similarity: float) -> float:
 
 
 def strongest_forest(codes: Codes, cosines: NDArray[np.float32], count: int) -> tuple[Codes, NDArray[np.float32]]:
-    """Return the pairs of the strongest spanning forest of `count` rows, strongest first (Borůvka, 1926)."""
+    """Return the pairs of the strongest spanning forest of `count` rows, strongest first (Kruskal, 1956)."""
     order = np.lexsort((codes, -cosines))
-    first, second = np.divmod(codes[order], max(count, 1))
-    tree = np.arange(count)
-    ranks = np.arange(len(order))
-    chosen_ranks = [np.empty(0, np.int64)]
-    while len(ranks):
-        best = np.full(count, len(order))
-        np.minimum.at(best, tree[first[ranks]], ranks)
-        np.minimum.at(best, tree[second[ranks]], ranks)
-        chosen = np.unique(best[best < len(order)])
-        chosen_ranks.append(chosen)
-        tree = _joined(tree, tree[first[chosen]], tree[second[chosen]])
-        ranks = ranks[tree[first[ranks]] != tree[second[ranks]]]
-    rows = order[np.sort(np.concatenate(chosen_ranks))]
+    parents, chosen = list(range(count)), list[int]()
+
+    def root(row: int) -> int:
+        while parents[row] != row:
+            parents[row] = row = parents[parents[row]]
+        return row
+
+    for rank, code in enumerate(codes[order].tolist()):
+        one, other = (root(row) for row in divmod(code, count))
+        if one != other:
+            parents[one] = other
+            chosen.append(rank)
+    rows = order[chosen]
     return codes[rows], cosines[rows]
-
-
-def _joined(tree: Codes, ones: Codes, others: Codes) -> Codes:
-    """Return the number of each row's tree after joining trees; a joined tree takes the least of their numbers."""
-    parent = np.arange(len(tree))
-    while True:
-        lower = np.minimum(parent[ones], parent[others])
-        before = parent.copy()
-        np.minimum.at(parent, parent[ones], lower)
-        np.minimum.at(parent, parent[others], lower)
-        parent = parent[parent]
-        if (parent == before).all():
-            return parent[tree]
 
 
 def _alike_tiles(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import ClassVar, Final
 from uuid import UUID, uuid5
@@ -100,7 +100,9 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         tags = labels.tags(first), labels.tags(second)
         vectors = vectors_of(self._runtime, [first, second])
         similarity = float(self._runtime.calibrated(vectors[:1] @ vectors[1])[0])
-        names = _whole_names(name_maps[0][form] for form in name_maps[0].keys() & name_maps[1].keys())
+        shared = sorted(name_maps[0][form] for form in name_maps[0].keys() & name_maps[1].keys())
+        # `Terraform` is part of `Terraform state`.
+        names = [name for name in shared if not any(_is_part(name, other) for other in shared)]
         are_turns = bool(first.owner.session and second.owner.session)
         counts = pairs.counts_likeness(are_turns, len(names), len(tags[0] & tags[1]))
         in_tags = sorted(tags[0] & tags[1])
@@ -182,12 +184,6 @@ def relation_id(left: str, right: str) -> str:
     """Return the id of the relation between two memories, the same in either order."""
     name = "\n".join(f"{len(id_)}:{id_}" for id_ in sorted((left, right)))
     return str(uuid5(RELATION_IDS, name.encode("utf-8", "surrogatepass").hex()))
-
-
-def _whole_names(names: Iterable[str]) -> list[str]:
-    """Return names, sorted, without those that are part of another, as `Terraform` is of `Terraform state`."""
-    ordered = sorted(names)
-    return [name for name in ordered if not any(_is_part(name, other) for other in ordered)]
 
 
 def _partial_names(names: NamesByForm) -> set[str]:

@@ -257,16 +257,13 @@ def agents_of(requested: Sequence[str] | None) -> tuple[Agent, ...]:
     return tuple(name for name in AGENTS if name in chosen)
 
 
+_CLASSES: Final = (DecayAnalyzer, ClusterDetector, SemanticMerge, LTMPromoter, RelationshipDiscovery)
+
+
 def agent_of(name: Agent, book: Book, options: RunOptions) -> PlannedAgent[Any]:
     """Return an agent, ready to run."""
-    kinds: Mapping[Agent, type[PlannedAgent[Any]]] = {
-        "decay": DecayAnalyzer,
-        "cluster": ClusterDetector,
-        "merge": SemanticMerge,
-        "promote": LTMPromoter,
-        "relations": RelationshipDiscovery,
-    }
-    agent = kinds[name](options.dry_run, options.rate_limit, options.confidence, book=book)
+    cls: type[PlannedAgent[Any]] = next(cls for cls in _CLASSES if cls.name == name)
+    agent = cls(options.dry_run, options.rate_limit, options.confidence, book=book)
     agent.run_id = options.run
     return agent
 
