@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -32,7 +32,7 @@ from commonplace.ranking.bm25 import Statistics, TermRows, pack
 from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
 from commonplace.search.signals import DENSE, LEXICAL, Phrasing, Spaces, TokenRows, concatenate, cosines, token_rows
 from commonplace.search.time import AskedTimes, asked_times
-from commonplace.store.store import Store
+from commonplace.store.store import UPTO_DATE, Store
 from commonplace.text.tokens import fields_of, passage_language
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, IndexEntry, Stage
 
@@ -76,21 +76,23 @@ class Tail:
     dead: NDArray[np.int64]
 
 
+@contextmanager
 def parts_of(
     store: Store, index: Index, stamp: Embedding | None = None, namespace: str | None = None
-) -> AbstractContextManager[Parts]:
+) -> Iterator[Parts]:
     """Open the parts that find a store's passages: those of its database on a server, else those of its index.
 
     Args:
         namespace: the only one that is read; None opens all.
     """
-    if store.postings is not None:
-        stamp = stamp or store.embedding()
-        if stamp is not None:
-            from commonplace.search.recall_postgres import reading_parts
+    if store.postings is not None and (stamp := stamp or store.embedding()) is not None:
+        from commonplace.search.recall_postgres import DatabaseState
 
-            return reading_parts(store, store.postings, stamp, namespace)
-    return index.reading()
+        with store.snapshot(namespace, UPTO_DATE):
+            yield DatabaseState(store, store.postings, stamp, namespace or "")
+    else:
+        with index.reading() as parts:
+            yield parts
 
 
 class Recall:

@@ -7,8 +7,7 @@ are nearest to its own, in the snapshot that it sees. Scores are those of an ind
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -22,7 +21,7 @@ from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import ranked, restore, within
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts
 from commonplace.store.postings import LEAST_INDEXED, POSTING, PostingsReader
-from commonplace.store.store import UPTO_DATE, Store
+from commonplace.store.store import Store
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, TokenEntry
 
 ALL_EXACT: Final = 2_000
@@ -33,18 +32,9 @@ _LOOKED_UP: Final = 1_000
 _GROWTH: Final = 8
 
 
-@contextmanager
-def reading_parts(
-    store: Store, reader: PostingsReader, stamp: Embedding, namespace: str | None = None
-) -> Iterator[DatabaseState]:
-    """Yield the parts of an index in one state of the store; candidates are read from one namespace."""
-    with store.snapshot(namespace, UPTO_DATE):
-        yield DatabaseState(store, reader, stamp, namespace or "")
-
-
 @dataclass
 class DatabaseState:
-    """The parts of an index, in one state of a store; what it reads of candidates is cached."""
+    """The parts of an index, in one state of a store; what it reads of candidates, of one namespace, is cached."""
 
     store: Store
     reader: PostingsReader
