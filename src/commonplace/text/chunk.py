@@ -4,9 +4,9 @@ A chunk is a section, or several neighbouring ones if they are tiny. Only a sect
 between paragraphs if possible, then between lines, then between sentences or words of one long line. Such chunks
 overlap a little, so that a sentence at the cut is found whole. The time is linear in the length of the text.
 
-Python is read by its own parser. Every other language, and Python that does not parse, is read by its layout: a
-declaration is a line with a known shape, at the left margin or at the first indentation inside a class-like block.
-That is right for formatted code in nearly every language, and where it is wrong only the cut moves.
+Code is read by its layout: a declaration is a line with a known shape, at the left margin or at the first indentation
+inside a class-like block. That is right for formatted code in nearly every language, and where it is wrong only the cut
+moves.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Container:
     body: int = -1  # indentation of its members, unknown until the first is seen
 
 
-def _layout_starts(lines: Sequence[str]) -> Iterator[markdown.Start]:
+def _layout_starts(lines: Sequence[str]) -> Iterator[markdown.Section]:
     containers: list[_Container] = []
     declared = -1  # indentation of the current declaration, -1 outside
     for number, line in enumerate(lines):
@@ -74,12 +74,12 @@ def _layout_starts(lines: Sequence[str]) -> Iterator[markdown.Start]:
         name, is_container = _declared_name(bare[:_MAX_SIGNATURE_LENGTH], following, in_container=bool(containers))
         if name:
             name = f"{prefix}.{name}" if prefix else name
-            yield markdown.Start(_with_comments(lines, number), name, len(containers) + 1)
+            yield markdown.Section(_with_comments(lines, number), name, len(containers) + 1)
             declared = indent
             if is_container:
                 containers.append(_Container(indent, name))
         elif declared >= 0 and indent <= declared:
-            yield markdown.Start(_with_comments(lines, number), prefix, len(containers))
+            yield markdown.Section(_with_comments(lines, number), prefix, len(containers))
             declared = -1
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from commonplace.dataclasses import dataclass
+from commonplace.dataclasses import dataclass, replace
 from commonplace.lazy_regex import lazy_pattern
 
 _FENCE: Final = lazy_pattern(r"[ \t]*(`{3,}|~{3,})")
@@ -25,37 +25,24 @@ class Section:
     """Lines `first` to `last` (exclusive, counted from 0) under one heading; a deeper heading has a higher level."""
 
     first: int
-    last: int
     heading: str = ""
     level: int = 0
+    last: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The start of a section: its line, counted from 0, heading and level."""
-
-    line: int
-    heading: str
-    level: int
-
-
-def sections_between(starts: Iterable[Start], lines: Sequence[str]) -> list[Section]:
+def sections_between(starts: Iterable[Section], lines: Sequence[str]) -> list[Section]:
     """Return sections that together cover all lines, each with a non-blank line if the text has one.
 
-    `starts` must be in ascending order; of several at one line the last counts.
+    `starts`, without their last lines, must be in ascending order; of several at one line the last counts.
     """
-    merged: list[Start] = [Start(0, "", 0)]
+    merged = [Section(0)]
     for start in starts:
-        line = start.line
-        if not any(text.strip() for text in lines[merged[-1].line : line]):
-            line = merged.pop().line  # the previous section would be blank
-        merged.append(Start(line, start.heading, start.level))
-    ends = [start.line for start in merged[1:]] + [len(lines)]
-    return [
-        Section(start.line, end, start.heading, start.level)
-        for start, end in zip(merged, ends, strict=True)
-        if end > start.line
-    ]
+        first = start.first
+        if not any(text.strip() for text in lines[merged[-1].first : first]):
+            first = merged.pop().first  # the previous section would be blank
+        merged.append(replace(start, first=first))
+    ends = [start.first for start in merged[1:]] + [len(lines)]
+    return [replace(start, last=end) for start, end in zip(merged, ends, strict=True) if end > start.first]
 
 
 def front_matter_end(lines: Sequence[str]) -> int:
@@ -103,7 +90,7 @@ def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
     if not _MARKDOWN_HINT.search("\n" + text):
         return sections_between((), lines)
     begin = front_matter_end(lines)
-    starts: list[Start] = [Start(begin, "", 0)] if begin else []
+    starts = [Section(begin)] if begin else []
     fenced = {number for first, last in fenced_blocks(lines, begin) for number in range(first, last)}
     for number in range(begin, len(lines)):
         line = lines[number]
@@ -111,14 +98,14 @@ def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
             continue
         if atx := _ATX.match(line):
             title = re.sub(r"(?:^|[ \t])#+$", "", line[atx.end() :][:300].strip())
-            starts.append(Start(number, plain_heading(title), len(atx[1])))
+            starts.append(Section(number, plain_heading(title), len(atx[1])))
             continue
         rule = line.strip()
         if rule and not (rule.strip("=") and rule.strip("-")) and number > begin:
             above = lines[number - 1]
             title = above.strip()
             if title and title[0] not in "#>|-*+`~=" and not above.startswith("    "):
-                starts.append(Start(number - 1, plain_heading(title), 1 if rule[0] == "=" else 2))
+                starts.append(Section(number - 1, plain_heading(title), 1 if rule[0] == "=" else 2))
     return sections_between(starts, lines)
 
 
@@ -130,7 +117,7 @@ def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
     """
     if not _UNDERLINE_HINT.search(text):
         return sections_between((), lines)
-    starts: list[Start] = []
+    starts: list[Section] = []
     styles: dict[tuple[str, bool], int] = {}
     for number in range(1, len(lines)):
         rule, above = lines[number].rstrip(), lines[number - 1]
@@ -146,11 +133,11 @@ def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
         while above_it >= 0 and (not lines[above_it].strip() or _LABEL.match(lines[above_it])):
             first = above_it if lines[above_it].strip() else first
             above_it -= 1
-        starts.append(Start(first, plain_heading(title), level))
+        starts.append(Section(first, plain_heading(title), level))
     return sections_between(starts, lines)
 
 
 def config_sections(lines: Sequence[str]) -> list[Section]:
     """Cut at `[tables]`, top-level keys and make targets."""
     keys = ((number, _CONFIG.match(line)) for number, line in enumerate(lines) if line[:1] not in " \t#")
-    return sections_between((Start(number, (key[1] or key[2]).strip(), 1) for number, key in keys if key), lines)
+    return sections_between((Section(number, (key[1] or key[2]).strip(), 1) for number, key in keys if key), lines)
