@@ -264,7 +264,6 @@ class ConsolidationAgent(ABC, Generic[T]):
         return results
 
     def _count_operation(self) -> None:
-        """Wait until one more operation fits into the rate limit, and count it."""
         with self._pace.change():
             pass
 
@@ -408,7 +407,6 @@ class PlannedAgent(ConsolidationAgent[R]):
 
     @contextmanager
     def _on_a_copy(self) -> Iterator[Self]:
-        """Yield a copy of this agent that acts on a private copy of the memories and the ledger."""
         with self._runtime.dry_run() as runtime:
             agent = copy(self)
             agent._runtime, agent.dry_run, agent.rate_limit = runtime, False, 0
@@ -504,7 +502,6 @@ class PlannedAgent(ConsolidationAgent[R]):
         )
 
     def _block(self, issue: str, error: Exception) -> None:
-        """Block an issue with the error, unless others have closed it in the meantime."""
         with suppress(NotFoundError, UsageError):
             self._ledger.block(issue, f"{type(error).__name__}: {error}")
 
@@ -538,7 +535,6 @@ class PlannedAgent(ConsolidationAgent[R]):
 
     @property
     def _ledger(self) -> Ledger:
-        """The ledger, written to in the name of this agent."""
         runtime = self._runtime
         return runtime.external or Ledger(runtime.store, runtime.namespace, runtime.now, actor_of(self.name))
 
@@ -547,7 +543,6 @@ class PlannedAgent(ConsolidationAgent[R]):
         return Doer(actor_of(self.name), self._runtime.now())
 
     def _named(self, issue: Issue, count: int) -> tuple[str, ...]:
-        """Return the ids of the memories that an issue names; raise a `UsageError` unless there are `count`."""
         if len(issue.memory_ids) != count:
             raise UsageError(
                 f"issue {issue.id} names {len(issue.memory_ids)} memories, {self.name} works on {count} at a time",
@@ -556,7 +551,6 @@ class PlannedAgent(ConsolidationAgent[R]):
         return issue.memory_ids
 
     def _active(self, id_: str) -> StoredMemory:
-        """Return a memory; raise a `NotFoundError` if it does not exist or is no longer active."""
         memory = self._runtime.store.memory(self._runtime.namespace, id_)
         if memory is None:
             raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
@@ -568,7 +562,6 @@ class PlannedAgent(ConsolidationAgent[R]):
 
 
 def _unsuccessful(result: R) -> R:
-    """Return a result with `success` false, if it has that field."""
     return result.model_copy(update={"success": False}) if "success" in type(result).model_fields else result
 
 

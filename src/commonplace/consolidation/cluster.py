@@ -89,7 +89,6 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         return json.dumps(issue.memory_ids)
 
     def _is_to_merge(self, group: MemoryGroup) -> bool:
-        """Return whether a group is to be merged; otherwise its pairs are linked."""
         if clustering.action_of(group.cohesion) != "merge" or group.has_turns:
             return False
         size = sum(len(memory.record.content.encode("utf-8", "surrogatepass")) for memory in group.memories)

@@ -74,7 +74,6 @@ class ConsolidationRun(View):
 
 
 def _count_state(runtime: ConsolidationRuntime) -> dict[str, int]:
-    """Return the numbers of live memories by tier, of archived ones and of links."""
     counts: Counter[str] = Counter()
     for (tier, status), count in runtime.store.count_tiers(runtime.namespace).items():
         counts["archived" if status == "archived" else tier] += count

@@ -164,8 +164,6 @@ def _exclusive_run(runtime: ErasureRuntime, namespace: str) -> Iterator[None]:
 
 @contextmanager
 def _rolled_back(runtime: ErasureRuntime, namespace: str) -> Iterator[MemoryChange]:
-    """Provide a change that is rolled back at the end of the block."""
-
     class DoneError(Exception):
         pass
 

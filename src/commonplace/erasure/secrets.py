@@ -327,7 +327,6 @@ class SecretScan:
             return [*problems, *_run(partial(_clean, finder=findings.finder, skip=frozenset(findings.in_names)), pages)]
 
     def _rewrite(self, namespace: str, item: Item, finder: Finder) -> None:
-        """Rewrite the current state of an item without secrets."""
         texts, cleaner = Texts(replace(self.destination(), namespace=namespace)), Redactor(finder=finder)
         store = self.runtime.store
         if isinstance(item, OwnerItem):
@@ -343,7 +342,6 @@ class SecretScan:
 
 
 def _run(action: Callable[[Any], object], items: Iterable[Any]) -> list[Problem]:
-    """Apply an action to each item; return the errors as problems."""
     problems = []
     for item in items:
         try:

@@ -151,7 +151,6 @@ class Writer:
                     item.put(change, texts, previous)
 
     def _put_memories(self, items: Sequence[MemoryItem], texts: Texts) -> None:
-        """Write new memories, and replace those that differ."""
         feed = self._reader
         live = [item.made[-1] for item in items if item.latest.expired_at is None]
         readings = None if feed is None else feed.read(live, self._destination)
@@ -175,7 +174,6 @@ class Writer:
                     self.notices.update(readings.notices(item.latest.owner, item.latest.record))
 
     def _put_issues(self, items: Sequence[IssueItem], texts: Texts) -> None:
-        """Write issues over the stored ones; the reversals keep their order."""
         with self._change() as change:
             ledger, stored = change.ledger, NamespaceReader(self._into.store, self._into.namespace, change)
             written = [item for item in items if self._is_wanted(item, item.compared(item.stored(stored)))]

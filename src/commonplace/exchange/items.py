@@ -939,7 +939,6 @@ def _refuse_odd_history(mentions: Iterable[Mention], happenings: Iterable[Happen
 
 
 def _readable(name: str, read: Callable[[Any], Any], record: object) -> Any:
-    """Return `read(record)`; refuse a JSON text that it cannot read."""
     try:
         return read(record)
     except (ConfigError, TypeError, ValueError, AttributeError, KeyError) as error:

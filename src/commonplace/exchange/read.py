@@ -173,7 +173,6 @@ def _check_end(name: str, number: int, entries: Mapping[str, Any], sha256: str) 
 
 
 def _name_of(line: Mapping[str, Any]) -> str:
-    """Return a name for what a line is about, for messages."""
     link = line.get("link")
     if isinstance(link, dict):
         return f"link from {link.get('source')!r:.80} to {link.get('target')!r:.80}"

@@ -197,7 +197,6 @@ class EditImport:
             self._set_baseline(id_, block, history)
 
     def _verdict(self, block: PageBlock, baseline: Baseline | None, stored: StoredMemory) -> MergeResult:
-        """Return which version of a memory holds."""
         snapshot, entry, is_live = self._snapshot, block.entry, stored.expired_at is None
         links = snapshot.links(stored.owner.id)
         store = entry_in_store(stored, links) if is_live else None
@@ -322,7 +321,6 @@ class EditImport:
         )
 
     def _link_targets(self, entry: Entry) -> set[str]:
-        """Return the ids of the memories that the links of a block name."""
         return {link for link in entry.links if _is_valid_id(link) and self._snapshot.memory(link) is not None}
 
     def _reload(self, ids: Iterable[str]) -> None:

@@ -261,7 +261,6 @@ class JournalSync:
             self._rests_until = self._flushed + _REST_FACTOR * (self._flushed - began)
 
     def _report(self, tally: Tally) -> SyncReport:
-        """Log each notice once, and return the report."""
         report = tally.report()
         for notice in report.notices:
             if notice not in self._reported:

@@ -331,7 +331,6 @@ def _cost(hit: Hit, text: str, count: CountTokens, form: Form) -> int:
 
 
 def _description(best: Hit, hits: Sequence[Hit], form: Form) -> str:
-    """Return what the reader is told about a text, "" without metadata."""
     if not form.metadata:
         return ""
     # A reference without an anchor gives lines, not the heading.

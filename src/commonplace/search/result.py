@@ -463,7 +463,6 @@ def rerank(result: SearchResult, limit: int, name: str, opened: Callable[[], Rer
 
 
 def _trace_of(trace: Trace, ids: set[str]) -> Trace:
-    """Return the trace with hits outside `ids` marked as rejected."""
     dropped = {number for id_, number in trace.numbers.items() if id_ not in ids}
     return replace(
         trace,

@@ -49,8 +49,6 @@ class _Message:
 
 
 class _ChatReader:
-    """Convert messages to memories, and count what is left out."""
-
     def __init__(self, file: str, source: str) -> None:
         self.notes = Notes()
         self._file = file
