@@ -27,6 +27,7 @@ from commonplace.consolidation import pairs as clustering
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import mentions, without
 from commonplace.dates.time import moment_of
+from commonplace.dates.vocabulary import NUMBERS
 from commonplace.memory.validate import TRUST
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
 from commonplace.text.languages import STOP_WORDS
@@ -49,16 +50,8 @@ _NEGATION: Final = re.compile(
     r"hates?)\b|n't\b"
 )
 _NUMBER: Final = re.compile(r"(?<![^\W_])[-+]?\d+(?:[.,:]\d+)*")
-_NUMERALS: Final = {
-    word: str(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split(),
-    )
-    if word != "one"  # rarely a number: "one of them"
-} | {
-    word: str(10 * number)
-    for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety hundred".split(), 2)
-}
+_NUMERALS: Final = {word: str(number) for word, number in NUMBERS.items()} | {"zero": "0", "hundred": "100"}
+del _NUMERALS["one"]  # rarely a number: "one of them"
 _ORDINALS: Final = {
     word: f"{number}."
     for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), 1)
@@ -263,8 +256,6 @@ class MergedText:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A unit of a source with its statement, and whether its dates are relative."""
-
     unit: Unit
     at: datetime
     key: str
