@@ -60,7 +60,6 @@ _NOT_READABLE = (
     zlib.error,
     struct.error,
     EOFError,
-    NotImplementedError,
     OverflowError,
     RuntimeError,
     ValueError,
@@ -111,12 +110,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The manifest of a backup.
+    """The manifest of a backup; `store` and `change` are those of `BackupReport`.
 
     Attributes:
         commonplace: the release that wrote it.
-        store: the store's id.
-        change: last number of the change sequence that the database holds.
         created_at: ISO 8601, UTC.
     """
 

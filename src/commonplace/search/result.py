@@ -178,8 +178,7 @@ def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 def is_likely(hit: Hit) -> bool:
     """Return whether a hit is likely or sure; one without a confidence counts, because its score passed the cut."""
-    word = getattr(hit, "confidence", None)
-    return word in (None, "", "likely", "sure")
+    return hit.confidence in (None, "likely", "sure")
 
 
 def reference(hit: Hit) -> str:

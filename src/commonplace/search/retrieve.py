@@ -257,13 +257,10 @@ class Searcher:
         onset_tokens = np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
         onsets = numbers[rows.holding(onset_tokens)].tolist()
         passages = self._store.passages_with_owners(namespace, onsets) if onsets else {}
-        begins: dict[int, float] = {}
-        for row, number in zip(candidate_rows, numbers.tolist(), strict=True):
-            memory = passages[number][2] if number in passages else None
-            since = None if memory is None else begins_at(memory.record.content, memory.at)
-            if since is not None:
-                begins[row] = since
-        return begins
+        row_of = dict(zip(numbers.tolist(), candidate_rows, strict=True))
+        memories = {row_of[number]: memory for number, (*_, memory) in passages.items() if memory is not None}
+        begins = {row: begins_at(memory.record.content, memory.at) for row, memory in memories.items()}
+        return {row: since for row, since in begins.items() if since is not None}
 
     def near(self, namespace: str, vector: NDArray[np.float32], count: int) -> TokenRows:
         """Return the live passages of memories nearest to a vector of their embedder, by number ascending."""

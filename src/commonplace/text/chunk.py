@@ -17,7 +17,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from commonplace.dataclasses import dataclass, field
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.text import markdown
@@ -134,7 +134,8 @@ def chunk(
     if not text.strip():
         return []
     lines = text.split("\n")
-    cutter = _Cutter(text, lines, language, max_tokens, overlap, count_tokens)
+    offsets = [0, *accumulate(len(line) + 1 for line in lines)]
+    cutter = _Cutter(text, lines, offsets, language, max_tokens, overlap, count_tokens)
     chunks: list[Chunk] = []
     match language:
         case "markdown":
@@ -208,11 +209,11 @@ class _Atom:
 class _Cutter:
     text: str
     lines: Sequence[str]
+    offsets: Sequence[int]
     language: Language
     max_tokens: int
     overlap: int
     count_tokens: CountTokens
-    offsets: list[int] = field(default_factory=list)
 
     def measure(self, section: markdown.Section) -> _Part:
         first, last, lines = section.first, section.last, self.lines
@@ -225,8 +226,6 @@ class _Cutter:
 
     def cut(self, part: _Part) -> Iterator[Chunk]:
         """Yield the chunks of a part that is over the limit."""
-        if not self.offsets:
-            self.offsets.extend((0, *accumulate(len(line) + 1 for line in self.lines)))
         atoms = list(self._atoms(part))
         begin, start = 0, atoms[0].start
         while begin < len(atoms):
