@@ -17,6 +17,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.time import iso, moment_of
 from commonplace.errors import NotFoundError
+from commonplace.graph import views
 from commonplace.graph.entities import known_by
 from commonplace.graph.facts import FactKey, facts_of, key_of
 from commonplace.graph.kinds import Kinds
@@ -25,24 +26,6 @@ from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
 from commonplace.graph.text import CountTokens, describe
 from commonplace.graph.traversal import Adjacent, communities, outward, shortest_path
-from commonplace.graph.views import (
-    Community,
-    Dispute,
-    EntityView,
-    EpisodeView,
-    FoundEntities,
-    FoundRelations,
-    GraphContext,
-    GraphPath,
-    History,
-    HistoryEntry,
-    QueryFilters,
-    RelationView,
-    Subgraph,
-    Timeline,
-    TimelineEntry,
-    ViewBuilder,
-)
 from commonplace.store.graph import GraphReading
 from commonplace.store.schema import texts_of
 from commonplace.text.languages import STOP_WORDS
@@ -125,7 +108,7 @@ Search = Callable[[str, str, int], TextHits]
 """Takes a namespace, a query and a limit; returns the hits among the texts of the namespace."""
 
 
-def adjacent(graph: GraphReading, filters: QueryFilters) -> Adjacent:
+def adjacent(graph: GraphReading, filters: views.QueryFilters) -> Adjacent:
     """Return the function that reads the facts of entities, most recently learnt first."""
     return partial(graph.edges_of, filter_=filters.filter(), limit=FAN_OUT + 1)
 
@@ -148,7 +131,7 @@ class GraphReader:
     runtime: GraphRuntime
     search: Search
     words_of: Callable[[str, int], str]
-    filters: QueryFilters
+    filters: views.QueryFilters
     newer: Callable[[Sequence[str]], Mapping[str, StoredMemory]]
     """Returns, by memory id, the newest memory that may have replaced it; absent if there is none."""
 
@@ -159,8 +142,8 @@ class GraphReader:
         return self.runtime.graph
 
     @cached_property
-    def _build(self) -> ViewBuilder:
-        return ViewBuilder(self._graph, self.filters)
+    def _build(self) -> views.ViewBuilder:
+        return views.ViewBuilder(self._graph, self.filters)
 
     def _find(self, name: str) -> Entity:
         return find_entity(self._graph, name)
@@ -172,19 +155,19 @@ class GraphReader:
         """Return whether results are `degraded` before anything is searched, and the notices that say why."""
         return False, ()
 
-    def search_entities(self, query: str, limit: int) -> FoundEntities:
+    def search_entities(self, query: str, limit: int) -> views.FoundEntities:
         hits = self._find_entities(query, limit)
-        views = self._build.entities(hits.scores, hits.scores, hits.distances, has_summaries=self._has_summaries)
-        return FoundEntities(query, views, hits.is_degraded, hits.notices)
+        found = self._build.entities(hits.scores, hits.scores, hits.distances, has_summaries=self._has_summaries)
+        return views.FoundEntities(query, found, hits.is_degraded, hits.notices)
 
-    def search_relations(self, query: str, limit: int) -> FoundRelations:
+    def search_relations(self, query: str, limit: int) -> views.FoundRelations:
         hits = self._find_relations(query, limit, self.filters.centre)
         stored = self._graph.relations(list(hits.scores))
         ranked = [stored[id_] for id_ in hits.scores if id_ in stored]
         if self.filters.as_of is None and self.filters.valid_at is None:
             ranked = _current_first(ranked, self.runtime.kinds, self.filters.now)
-        views = self._with_overtaken(ranked, hits.scores)
-        return FoundRelations(query, views, hits.is_degraded, hits.notices)
+        found = self._with_overtaken(ranked, hits.scores)
+        return views.FoundRelations(query, found, hits.is_degraded, hits.notices)
 
     def _find_entities(self, query: str, limit: int) -> TextHits:
         """Find entities by their names and by their facts."""
@@ -295,13 +278,13 @@ class GraphReader:
         of_type = [fact for fact in shown if not types or fact.type in types]
         return {fact.id for fact in of_type if not self.filters.groups or fact.group in self.filters.groups}
 
-    def entity(self, name: str) -> EntityView:
+    def entity(self, name: str) -> views.EntityView:
         return self._build.entities([self._find(name)])[0]
 
-    def relation(self, id_: str) -> RelationView:
+    def relation(self, id_: str) -> views.RelationView:
         return self._build.relations([find_relation(self._graph, id_)])[0]
 
-    def neighbourhood(self, name: str, depth: int, limit: int) -> Subgraph:
+    def neighbourhood(self, name: str, depth: int, limit: int) -> views.Subgraph:
         graph = self._graph
         centre = self._find(name)
         near = outward([centre.id], adjacent(graph, self.filters), depth=depth, limit=limit, fan_out=FAN_OUT)
@@ -316,28 +299,28 @@ class GraphReader:
             return min(ends), -fact.created_at, fact.id
 
         facts: list[Relation] = sorted(graph.relations(list(edges)).values(), key=order)
-        return Subgraph(centre.id, entities, self._build.relations(facts), near.is_capped)
+        return views.Subgraph(centre.id, entities, self._build.relations(facts), near.is_capped)
 
-    def path(self, source: str, target: str, max_depth: int) -> GraphPath:
+    def path(self, source: str, target: str, max_depth: int) -> views.GraphPath:
         graph = self._graph
         start, goal = (find_entity(graph, name).id for name in (source, target))
         shortest = shortest_path(
             start, goal, adjacent(graph, self.filters), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
         )
         entities = self._build.entities(shortest.ids, has_summaries=False)
-        return GraphPath(entities, self._build.relations(shortest.edges), shortest.is_capped)
+        return views.GraphPath(entities, self._build.relations(shortest.edges), shortest.is_capped)
 
-    def timeline(self, name: str, limit: int) -> Timeline:
+    def timeline(self, name: str, limit: int) -> views.Timeline:
         entity = self._find(name)
         facts = self._graph.relations_of([entity.id], self.filters.filter(), limit=limit).get(entity.id, [])
-        views = self._build.relations(fact for fact in facts if not self.filters.known_state(fact)[2])
-        entries = [TimelineEntry(view.valid_from, "began", view) for view in views]
-        entries += [TimelineEntry(view.valid_to, "ended", view) for view in views if view.valid_to is not None]
+        found = self._build.relations(fact for fact in facts if not self.filters.known_state(fact)[2])
+        entries = [views.TimelineEntry(view.valid_from, "began", view) for view in found]
+        entries += [views.TimelineEntry(view.valid_to, "ended", view) for view in found if view.valid_to is not None]
         entries.sort(key=lambda entry: (entry.what, entry.relation.fact, entry.relation.uuid))
         entries.sort(key=lambda entry: (entry.at is not None, 0.0 if entry.at is None else entry.at.timestamp()))
-        return Timeline(self._build.entities([entity])[0], tuple(entries))
+        return views.Timeline(self._build.entities([entity])[0], tuple(entries))
 
-    def history(self, id_: str) -> History:
+    def history(self, id_: str) -> views.History:
         graph = self._graph
         kind: Subject = "relation" if graph.relations([id_]) else "entity"
         if kind == "entity":
@@ -348,34 +331,34 @@ class GraphReader:
             first = min(names, key=lambda alias: (alias.created_at, alias.normal), default=None)
             created_at = graph.entities([id_])[id_].created_at
             events.insert(0, Happening(kind, id_, created_at, "created", "", "" if first is None else first.episode))
-        entries = (HistoryEntry(moment_of(event.at), event.what, event.reason, event.episode) for event in events)
-        return History(id_, kind, tuple(entries))
+        entries = (views.HistoryEntry(moment_of(event.at), event.what, event.reason, event.episode) for event in events)
+        return views.History(id_, kind, tuple(entries))
 
-    def episodes(self, limit: int) -> tuple[EpisodeView, ...]:
+    def episodes(self, limit: int) -> tuple[views.EpisodeView, ...]:
         filter_ = GraphFilter(groups=self.filters.groups, known_at=self.filters.as_of)
         stored = self._graph.list_episodes(filter_, limit=limit)
         return tuple(self._build.episode(row, self.words_of(row.memory, row.version)) for row in stored)
 
-    def episode(self, id_: str) -> EpisodeView:
+    def episode(self, id_: str) -> views.EpisodeView:
         stored = self._graph.episodes([id_]).get(id_)
         if stored is None:
             raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
         return self._build.episode(stored, self.words_of(stored.memory, stored.version))
 
-    def facts_of_memory(self, memory: str) -> list[RelationView]:
+    def facts_of_memory(self, memory: str) -> list[views.RelationView]:
         graph = self._graph
         mentions = graph.mentioned([episode.id for episode in graph.episodes_of_memory(memory)])
         ids = dict.fromkeys(row.subject for rows in mentions.values() for row in rows if row.kind == "relation")
         return list(self._build.relations(ids))
 
-    def communities(self, limit: int) -> tuple[Community, ...]:
+    def communities(self, limit: int) -> tuple[views.Community, ...]:
         graph = self._graph
         edges = [(source, target) for _, source, target in graph.pairs(self.filters.filter())]
         degrees = Counter(end for ends in edges for end in ends)
         groups = communities(degrees, edges)
         group_of = {id_: number for number, group in enumerate(groups) for id_ in group}
         inside = Counter(group_of[source] for source, target in edges if group_of[source] == group_of[target])
-        views = []
+        found = []
         for number, group in enumerate(groups[:limit]):
             if len(group) < _MIN_MEMBERS:
                 break
@@ -383,20 +366,20 @@ class GraphReader:
             stored = sorted(graph.entities(top).values(), key=lambda node: (-degrees[node.id], node.name, node.id))
             members = self._build.entities(stored, has_summaries=False)
             id_ = str(uuid.uuid5(COMMUNITIES, "\n".join(group)))
-            views.append(Community(id_, members[0].name if members else "", members, len(group), inside[number]))
-        return tuple(views)
+            found.append(views.Community(id_, members[0].name if members else "", members, len(group), inside[number]))
+        return tuple(found)
 
-    def disputes(self) -> tuple[Dispute, ...]:
-        views = []
+    def disputes(self) -> tuple[views.Dispute, ...]:
+        found = []
         for id_, rows in groupby(self._graph.disputed(), key=lambda fact: fact.dispute):
             facts = sorted(rows, key=lambda fact: (fact.created_at, fact.id))
             since = min((fact.disputed_at for fact in facts if fact.disputed_at is not None), default=0.0)
-            views.append(Dispute(id_, moment_of(since), self._build.relations(facts)))
-        return tuple(sorted(views, key=lambda dispute: (dispute.since, dispute.uuid)))
+            found.append(views.Dispute(id_, moment_of(since), self._build.relations(facts)))
+        return tuple(sorted(found, key=lambda dispute: (dispute.since, dispute.uuid)))
 
     def context(
         self, names: Sequence[str], query: str, *, max_facts: int, max_tokens: int, count: CountTokens
-    ) -> GraphContext:
+    ) -> views.GraphContext:
         graph, centre = self._graph, self.filters.centre
         starts: dict[str, None] = {}
         missing = []
@@ -429,39 +412,34 @@ class GraphReader:
             max_tokens=max_tokens,
             count=count,
         )
-        return GraphContext(text, entities, shown, count(text), tuple(missing), hits.is_degraded, hits.notices)
+        return views.GraphContext(text, entities, shown, count(text), tuple(missing), hits.is_degraded, hits.notices)
 
-    def _with_overtaken(self, relations: Sequence[Relation], scores: Mapping[str, float]) -> tuple[RelationView, ...]:
+    def _with_overtaken(self, facts: Sequence[Relation], scores: Mapping[str, float]) -> tuple[views.RelationView, ...]:
         """Return the views of facts; a current one has in `overtook` the fact that held before it, and when."""
-        graph, builder = self._graph, self._build
-        views = builder.relations(relations, scores)
+        found = self._build.relations(facts, scores)
         if self.filters.as_of is not None or self.filters.valid_at is not None:
-            return views
+            return found
         old: dict[str, Relation] = {}
         rows: dict[FactKey, list[Relation]] = {}
-        for fact in relations:
+        for fact in facts:
             key, begun = key_of(fact, self.runtime.kinds), fact.valid_from
             if key.target or begun is None or fact.valid_to is not None or fact.is_retracted:
                 continue
             if key not in rows:
-                rows[key] = [row for row in facts_of(graph, key) if row.valid_to is not None and not row.is_retracted]
+                of_key = facts_of(self._graph, key)
+                rows[key] = [row for row in of_key if row.valid_to is not None and not row.is_retracted]
             past = [row for row in rows[key] if (row.valid_to or 0.0) <= begun and row.target != fact.target]
             if past:
                 old[fact.id] = max(past, key=lambda row: (row.valid_to or 0.0, row.id))
-        before = {}
-        for id_, past_view in zip(old, builder.relations(old.values()), strict=True):
-            since, until = ("" if time is None else iso(time) for time in (past_view.valid_from, past_view.valid_to))
-            before[id_] = {
-                "uuid": past_view.uuid,
-                "target_name": past_view.target_name,
-                "fact": past_view.fact,
-                "valid_from": since,
-                "valid_to": until,
-            }
-        marks = {id_: {"overtook": detail} for id_, detail in before.items()} | self._replaced(relations)
+        marks: dict[str, dict[str, dict[str, str]]] = {}
+        for id_, view in zip(old, self._build.relations(old.values()), strict=True):
+            since, until = ("" if time is None else iso(time) for time in (view.valid_from, view.valid_to))
+            before = {"uuid": view.uuid, "target_name": view.target_name, "fact": view.fact}
+            marks[id_] = {"overtook": {**before, "valid_from": since, "valid_to": until}}
+        marks |= self._replaced(facts)
         return tuple(
             replace(view, attributes={**marks[view.uuid], **view.attributes}) if view.uuid in marks else view
-            for view in views
+            for view in found
         )
 
     def _replaced(self, relations: Sequence[Relation]) -> dict[str, dict[str, dict[str, str]]]:

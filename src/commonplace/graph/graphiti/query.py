@@ -14,19 +14,12 @@ from typing import Any, Final, TypeVar
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, ProviderError
+from commonplace.graph import views
 from commonplace.graph.graphiti.backend import Backend, error_text
 from commonplace.graph.graphiti.client import GraphitiTools, unmarked
 from commonplace.graph.graphiti.outbox import waiting_for
 from commonplace.graph.names import normal
 from commonplace.graph.query import GraphReader, TextHits
-from commonplace.graph.views import (
-    EntityView,
-    EpisodeView,
-    FoundEntities,
-    FoundRelations,
-    GraphContext,
-    Subgraph,
-)
 from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Edge, Entity, Episode, GraphFilter, Relation
 
@@ -72,7 +65,7 @@ class _GraphitiQuery(GraphReader):
     def _graph(self) -> GraphReading:
         return self  # type: ignore[return-value] # it has the methods that these queries read
 
-    def neighbourhood(self, name: str, depth: int, limit: int) -> Subgraph:
+    def neighbourhood(self, name: str, depth: int, limit: int) -> views.Subgraph:
         subgraph = super().neighbourhood(name, depth, limit)
         return replace(subgraph, is_capped=subgraph.is_capped or self._calls > MAX_CALLS)
 
@@ -191,19 +184,19 @@ class GraphitiReader(GraphReader):
     def _local(self) -> GraphReader:
         return GraphReader(self.runtime, self.search, self.words_of, self.filters, self.newer)
 
-    def search_entities(self, query: str, limit: int) -> FoundEntities:
+    def search_entities(self, query: str, limit: int) -> views.FoundEntities:
         return self._with_fallback(lambda reader: reader.search_entities(query, limit))
 
-    def search_relations(self, query: str, limit: int) -> FoundRelations:
+    def search_relations(self, query: str, limit: int) -> views.FoundRelations:
         return self._with_fallback(lambda reader: reader.search_relations(query, limit))
 
-    def context(self, names: Sequence[str], query: str, **limits: Any) -> GraphContext:
+    def context(self, names: Sequence[str], query: str, **limits: Any) -> views.GraphContext:
         return self._with_fallback(lambda reader: reader.context(names, query, **limits))
 
-    def neighbourhood(self, name: str, depth: int, limit: int) -> Subgraph:
+    def neighbourhood(self, name: str, depth: int, limit: int) -> views.Subgraph:
         return self._with_fallback(lambda reader: reader.neighbourhood(name, depth, limit))
 
-    def episodes(self, limit: int) -> tuple[EpisodeView, ...]:
+    def episodes(self, limit: int) -> tuple[views.EpisodeView, ...]:
         """Return the local episodes and those at Graphiti, newest first; see `Graph.episodes`.
 
         Over FalkorDB, Graphiti lists only those of one group.
@@ -223,7 +216,7 @@ class GraphitiReader(GraphReader):
         merged = sorted((*local, *map(self._build.episode, visible)), key=lambda view: view.uuid)
         return tuple(sorted(merged, key=lambda view: view.reference_time, reverse=True)[:limit])
 
-    def entity(self, name: str) -> EntityView:
+    def entity(self, name: str) -> views.EntityView:
         """Return an entity of the local graph, else the one with that name or id at Graphiti."""
         try:
             return self._local.entity(name)
@@ -234,7 +227,7 @@ class GraphitiReader(GraphReader):
                 if isinstance(error, ProviderError):
                     _log.warning("%s", error_text(error))
                 raise NotFoundError(f"there is no entity {name!r:.80}", remedy=_BY_NAME) from None
-            return EntityView(match.id, match.name, match.type, match.summary, moment_of(match.created_at))
+            return views.EntityView(match.id, match.name, match.type, match.summary, moment_of(match.created_at))
 
     def _with_fallback(self, ask: Callable[[GraphReader], T]) -> T:
         """Return the answer of Graphiti, else that of the local graph with a notice."""
