@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 from commonplace.dataclasses import replace
 from commonplace.dates.vocabulary import THROUGH
 from commonplace.extract.entities import THE_USER
-from commonplace.extract.modality import doubtful_places, is_hedged, is_lasting, is_sensitive, report_end
+from commonplace.extract.modality import doubtful_places, is_hedged, is_lasting, report_end
 from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
-from commonplace.extract.names import kind_of_noun
-from commonplace.extract.phrases import Line, Phrase, phrase_of
+from commonplace.extract.names import Phrase, kind_of_noun
+from commonplace.extract.phrases import Line
 from commonplace.extract.relations import SINCE, Statement
 from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PATTERNS, PREPOSITIONS, ROLES, VAGUE, WORDS
 from commonplace.lazy_regex import lazy_pattern
@@ -110,7 +110,7 @@ class Attributes:
         is_open = PATTERNS["open"].search(self._text) is not None or is_hedged(self._text)
         self._is_sure = self._is_sure and not is_open
         self._is_change = False
-        self._is_sensitive = is_sensitive(self._text)
+        self._is_sensitive = PATTERNS["sensitive"].search(self._text) is not None
         self._subject: tuple[int, str] | None = None
         self._thing: tuple[int, str] | None = None
 
@@ -232,7 +232,7 @@ class Attributes:
             elif subject is not None and subject.anaphor in ("we", "i"):
                 subject = self._anaphor(subject.start - self._begin, "i")
             elif subject is not None and subject.type != "person":
-                subject = subject if subject.mention is not None and subject.type == "concept" else None
+                subject = subject if subject.is_name and subject.type == "concept" else None
         if subject is None or value is None or not _fits(row, subject, value, groups.get("of", "")):
             return None
         aspect = "" if "+" in flags else aspect
@@ -372,8 +372,7 @@ class Attributes:
         first = self._place(offset)
         for mention in self._line.mentions:
             if mention.start == start and mention.end == start + len(name):
-                phrase = phrase_of(mention)
-                return replace(phrase, confidence=max(phrase.confidence, _SURE))
+                return replace(mention, confidence=max(mention.confidence, _SURE))
         head = name.split()[-1].lower() if name else ""
         kind = kind_of_noun(head)
         if head in KIN:
@@ -385,7 +384,7 @@ class Attributes:
     def _anaphor(self, offset: int, word: str) -> Phrase:
         start = self._begin + offset
         first = self._place(offset)
-        return Phrase(first, first, start, start, word, "", 0.9, None, word)
+        return Phrase(first, first, start, start, word, "", 0.9, anaphor=word)
 
     def _subject_of(self, offset: int, text: str, *, has_rest: bool = False) -> Phrase | None:
         """Return the subject of a clause; without one of its own, that of the clause before."""
@@ -411,7 +410,7 @@ class Attributes:
             owned = self._phrase(offset, plain)
             return replace(owned, name=f"{self._owner}'s {bare}", end=owned.start, confidence=_SURE)
         phrase = replace(self._phrase(offset + plain.find(bare), bare), is_definite=article is not None)
-        is_anything = phrase.mention is None and phrase.name.lower() in VAGUE
+        is_anything = not phrase.is_name and phrase.name.lower() in VAGUE
         return None if is_anything or (article and words[0] not in ("the", "our")) else phrase
 
     def _value(self, offset: int, text: str, kind: str) -> Phrase | None:
@@ -454,7 +453,7 @@ def _fits(row: _Row, subject: Phrase, value: Phrase, said: str) -> bool:
         words = subject.name.lower().split()
         is_led = any(kind_of_noun(word) in ("project", "organization") for word in (words[0], words[-1]))
         is_area = said == subject.name and said.endswith("ing")  # `billing`, not `the building`
-        return (is_led or is_area or subject.mention is not None) and subject.type not in ("person", "place")
+        return (is_led or is_area or subject.is_name) and subject.type not in ("person", "place")
     if row.aspect == "place":
         is_thing = subject.type != "person" and not subject.anaphor
         return is_thing and value.name[0].isalpha() and value.name.lower() not in _CONDITIONS

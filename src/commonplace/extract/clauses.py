@@ -12,7 +12,8 @@ from commonplace.extract.decisions import chosen, decided, preferred, purpose
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import doubtful_places, has_condition_behind, is_hedged, is_lasting
 from commonplace.extract.model import UNSURE
-from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
+from commonplace.extract.names import Phrase
+from commonplace.extract.phrases import Line, read_before, read_behind
 from commonplace.extract.relations import (
     LIKING,
     MAX_LENGTH,
@@ -70,7 +71,7 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
         subject = [replace(phrase, anaphor="i") if phrase.anaphor == "we" else phrase for phrase in subject]
     for source in [thing] if thing is not None else subject:
         relation = _reached(entities, source, new, is_move=is_move) if new is not None else ""
-        if not relation and new is not None and new.mention is not None and left:
+        if not relation and new is not None and new.is_name and left:
             # If the origin is a tool in use, an unknown destination is used too.
             relation = "USES" if _reached(entities, source, left[0], is_move=is_move) == "USES" else ""
         if new is not None and relation:
@@ -222,7 +223,7 @@ class Clauses:
         for rules, index, is_passive, voice in self._rules(group, behind):
             objects, stop = read_behind(self.line, index)
             # `lives in a flat in Leeds` means Leeds.
-            is_house = objects and objects[0].mention is None and self.tokens.at(stop) in ("in", "near", "outside")
+            is_house = objects and not objects[0].is_name and self.tokens.at(stop) in ("in", "near", "outside")
             if is_house and any(rule.relation == "LIVES_IN" for rule in rules):
                 objects, stop = read_behind(self.line, stop + 1)
             fitting, is_decision = rules, bool(rules) and rules[0].relation == "DECIDED"
@@ -342,7 +343,7 @@ class Clauses:
             if lower in _ROLE_ENDS:
                 return
             objects, stop = read_behind(self.line, index + 1) if has_role and lower in _AT else ([], index)
-            if objects and (objects[0].type == "organization" or (objects[0].mention and objects[0].type == "concept")):
+            if objects and (objects[0].type == "organization" or (objects[0].is_name and objects[0].type == "concept")):
                 is_end = group.is_end or is_former
                 details: dict[str, Any] = {"source_types": _PERSON, "target_types": _ORGANIZATION, "is_end": is_end}
                 details["is_former"] = group.is_past and not (is_end or group.is_perfect)

@@ -8,7 +8,8 @@ from typing import Final
 
 from commonplace.dataclasses import replace
 from commonplace.extract.model import BESIDE
-from commonplace.extract.phrases import Line, Phrase, read_behind
+from commonplace.extract.names import Phrase
+from commonplace.extract.phrases import Line, read_behind
 from commonplace.extract.relations import Statement, stated
 from commonplace.extract.verbs import FORMS, Form, VerbGroup
 from commonplace.extract.words import DETERMINERS
@@ -50,7 +51,7 @@ def decided(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Sta
 def _team(line: Line) -> Phrase:
     """Return the phrase `we`, for decisions without a named decider."""
     start = line.tokens.start[0]
-    return Phrase(0, 0, start, start, "we", "organization", 0.8, None, "we")
+    return Phrase(0, 0, start, start, "we", "organization", 0.8, anaphor="we")
 
 
 def written_down(line: Line) -> Iterator[Statement]:
@@ -136,7 +137,7 @@ def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[S
         targets, stop = read_behind(line, index)
     # A liked common noun is an entity of type preference.
     liked = [
-        replace(target, type="preference") if target.mention is None and target.type == "concept" else target
+        replace(target, type="preference") if not target.is_name and target.type == "concept" else target
         for target in targets
         if not target.anaphor
     ]

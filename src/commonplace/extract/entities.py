@@ -7,8 +7,8 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import ExtractedEntity, outermost
-from commonplace.extract.names import Mention, kind_of_noun
-from commonplace.extract.phrases import PERSONAL, POINTING, SPEAKERS, USER, Phrase
+from commonplace.extract.names import Phrase, kind_of_noun
+from commonplace.extract.phrases import PERSONAL, POINTING, SPEAKERS, USER
 from commonplace.extract.words import CLASS_NOUNS
 
 THE_USER: Final = "the user"
@@ -72,7 +72,7 @@ class Entities:
     def retype(self, index: int, type_: str) -> None:
         self._all[index].type = type_
 
-    def begin(self, mentions: Iterable[Mention], subjects: Sequence[Phrase]) -> None:
+    def begin(self, mentions: Iterable[Phrase], subjects: Sequence[Phrase]) -> None:
         """Begin a sentence: add its names, and its subjects as antecedents for later pronouns."""
         self.sentence += 1
         for mention in mentions:
@@ -122,7 +122,7 @@ class Entities:
             return None
         entity = self._all[index]
         entity.is_sure = entity.is_used = True
-        if phrase.anaphor == "" and phrase.mention is None:
+        if phrase.anaphor == "" and not phrase.is_name:
             self._phrases[phrase.start] = max(phrase.end, self._phrases.get(phrase.start, 0))
         if phrase.end > phrase.start:
             entity.spans[phrase.start, phrase.end] = None
@@ -179,7 +179,7 @@ class Entities:
         """Return the index of the entity that a name, `the auth module` or `the company` means, None if unknown."""
         key = _key(phrase.name)
         index = self._by_key.get(key)
-        if index is not None or phrase.mention is not None or not phrase.is_definite:
+        if index is not None or phrase.is_name or not phrase.is_definite:
             return index
         words = key.split()
         if len(words) == 2 and words[1] in _FILES | {"service", "package"} and words[0] in self._files:

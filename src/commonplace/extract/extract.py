@@ -22,8 +22,8 @@ from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import is_inside, is_question, is_reported, quotations
 from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extraction
-from commonplace.extract.names import Mention, find_names
-from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase_of, read_behind
+from commonplace.extract.names import Phrase, find_names
+from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, read_behind
 from commonplace.extract.relations import UP_TO, Settler, Statement
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
@@ -140,12 +140,12 @@ def beside(line: Line) -> Iterator[Statement]:
         if _is_backed(line, source, target, row.relation):
             types = _TARGETS.get(row.relation, frozenset())
             is_end = bool(_FORMER.intersection(gap)) or tokens.at(left.first - 1) in _FORMER
-            ends = phrase_of(source), phrase_of(target)
+            ends = source, target
             span = left.last - 1, right.last
             yield Statement(*ends, row.relation, *span, target_types=types, is_end=is_end, confidence=row.sure)
 
 
-def _shown(line: Line, mention: Mention, *, is_second: bool = False) -> frozenset[str]:
+def _shown(line: Line, mention: Phrase, *, is_second: bool = False) -> frozenset[str]:
     """Return the types of adjacent_names.txt that a name has."""
     tokens, behind = line.tokens, mention.last
     first, is_large = tokens.word[mention.first], mention.name[0].isupper()
@@ -172,7 +172,7 @@ def _shown(line: Line, mention: Mention, *, is_second: bool = False) -> frozense
     return frozenset({"ORG"} if mention.type == "organization" else {"NAME"} if is_name else ())
 
 
-def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> bool:
+def _is_backed(line: Line, source: Phrase, target: Phrase, relation: str) -> bool:
     """Return whether the types of two names are certain enough; a certain one supports the other."""
     guessed = [name for name in (source, target) if name.type in _GUESSED and name.confidence < _SURE]
     if not guessed:
@@ -351,7 +351,7 @@ class _Reader:
             elif not (is_quoted and attribute.source.anaphor):
                 claim = settler.settle(attribute, is_reported=is_passed_on)
                 if claim is not None:
-                    is_team = attribute.source.mention is None
+                    is_team = not attribute.source.is_name
                     self._claims[first:] = _joined(self._claims[first:], claim, is_team=is_team)
                     if not is_passed_on:
                         self._exclude(attributes.excluded(attribute), claim)

@@ -90,29 +90,9 @@ def is_lasting(tail: list[str]) -> bool:
     return not _WHY.isdisjoint(tail[:1]) or _LASTING.issuperset(word for word in tail if not _CLOCK.fullmatch(word))
 
 
-def is_sensitive(text: str) -> bool:
-    """Return whether a text speaks of health, doses, money or access."""
-    return PATTERNS["sensitive"].search(text) is not None
-
-
 def is_hedged(text: str) -> bool:
     """Return whether a text has a hedge: `…, I think`."""
     return PATTERNS["hedge"].search(text.replace("’", "'")) is not None
-
-
-def is_hearsay(text: str) -> bool:
-    """Return whether a text begins with a hedge or a reporter: `Apparently …`, `Tom says …`."""
-    return PATTERNS["hearsay"].search(text) is not None
-
-
-def is_bare_question(text: str) -> bool:
-    """Return whether a text is one short question, which states nothing; longer ones may tell news."""
-    return PATTERNS["bare question"].search(text.strip()) is not None
-
-
-def is_bare_denial(text: str) -> bool:
-    """Return whether a text is one short sentence that only denies: `Raj is not my manager now`."""
-    return PATTERNS["bare denial"].search(text.strip()) is not None
 
 
 HEARSAY: Final = 0.45

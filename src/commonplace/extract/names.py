@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from commonplace.dataclasses import dataclass
+from commonplace.dataclasses import dataclass, replace
 from commonplace.extract import words as lists
 from commonplace.extract.tokens import Tokens
 from commonplace.lazy_regex import lazy_pattern
@@ -307,31 +307,39 @@ _KINDS_OF_NAMED: Final = {
 """Type of a name by the noun after it: `the Orion project`. The Orion team is not Orion."""
 
 
-@dataclass(slots=True)
-class Mention:
-    """A name in a sentence; `first` and `last` are indexes of words, half-open.
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A name in a sentence, or the words before or after a verb.
 
     Attributes:
+        first, last: indexes of its words, without determiner, half-open.
+        start, end: its span in the text, in characters.
+        is_name: it is a name, not a common noun or a pronoun.
         is_weak: it may be no name, and counts only if a fact or another mention supports it.
+        anaphor: its pronoun in lower case, or "".
+        is_definite: it has a determiner: `the company` means one that was named before.
     """
 
     first: int
     last: int
+    start: int
+    end: int
     name: str
     type: str
     confidence: float
-    start: int
-    end: int
+    is_name: bool = False
     is_weak: bool = False
+    anaphor: str = ""
+    is_definite: bool = False
 
 
-def find_names(tokens: Tokens, *, is_prose: bool) -> list[Mention]:
+def find_names(tokens: Tokens, *, is_prose: bool) -> list[Phrase]:
     """Return the names of a sentence, in order, without overlaps.
 
     Args:
         is_prose: whether capital letters and word lists count; else only paths and addresses are found.
     """
-    mentions: list[Mention] = []
+    mentions: list[Phrase] = []
     index = 0
     while index < tokens.count:
         word = tokens.word[index]
@@ -353,12 +361,12 @@ def find_names(tokens: Tokens, *, is_prose: bool) -> list[Mention]:
     return mentions
 
 
-def _mention(tokens: Tokens, first: int, last: int, kind: Kind) -> Mention:
-    start, end = tokens.start[first], tokens.end[last - 1]
-    return Mention(first, last, tokens.read(first, last), kind.type, kind.confidence, start, end, kind.is_weak)
+def _mention(tokens: Tokens, first: int, last: int, kind: Kind) -> Phrase:
+    start, end, name = tokens.start[first], tokens.end[last - 1], tokens.read(first, last)
+    return Phrase(first, last, start, end, name, kind.type, kind.confidence, is_name=True, is_weak=kind.is_weak)
 
 
-def _written_as_code(tokens: Tokens, index: int, *, is_prose: bool) -> Mention | None:
+def _written_as_code(tokens: Tokens, index: int, *, is_prose: bool) -> Phrase | None:
     """Return an address, path, identifier, text in backticks, `Berlin-based` or listed tool at an index, else None."""
     if tokens.lower[index] in _TOOL_FIRSTS:
         for last in range(min(index + _MAX_WORDS, tokens.count), index + 1, -1):
@@ -372,12 +380,12 @@ def _written_as_code(tokens: Tokens, index: int, *, is_prose: bool) -> Mention |
             return None
         start = tokens.start[index] + 1 + word[1:-1].index(inner)
         name = " ".join(inner.split())
-        return Mention(index, index + 1, name, kind.type, kind.confidence, start, start + len(inner), kind.is_weak)
+        return replace(_mention(tokens, index, index + 1, kind), start=start, end=start + len(inner), name=name)
     based = _BASED.fullmatch(word) if word[0].isupper() and "-" in word else None
     if based is not None:
         confidence = max(kind_of_name([based[1].lower()], based[1]).confidence, _LIKELY)
-        start = tokens.start[index]
-        return Mention(index, index + 1, based[1], "place", confidence, start, start + len(based[1]))
+        mention = _mention(tokens, index, index + 1, Kind("place", confidence))
+        return replace(mention, end=mention.start + len(based[1]), name=based[1])
     kind = kind_by_looks(word, quoted=False)
     if kind is None and index > 0 and word[0].isupper() and tokens.lower[index] in _TOOL_OR_VERB:
         kind = Kind("tool", _CERTAIN)
@@ -386,7 +394,7 @@ def _written_as_code(tokens: Tokens, index: int, *, is_prose: bool) -> Mention |
     return _mention(tokens, index, index + 1, kind)
 
 
-def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
+def _untitled(tokens: Tokens, first: int, last: int) -> list[Phrase]:
     """Return the name that capitalised words without a title form, as a list of at most one."""
     is_start = first == 0
     if is_start and last - first > 1:

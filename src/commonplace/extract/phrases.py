@@ -7,7 +7,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.extract import words as lists
-from commonplace.extract.names import Mention, kind_of_noun
+from commonplace.extract.names import Phrase, kind_of_noun
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
 
@@ -27,30 +27,6 @@ _MAX_LENGTH: Final = 5
 _MAX_ITEMS: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """The words before or after a verb.
-
-    Attributes:
-        first, last: indexes of its words, without determiner, half-open.
-        start, end: its span in the text, in characters.
-        mention: its name, None for a common noun.
-        anaphor: its pronoun in lower case, or "".
-        is_definite: it has a determiner: `the company` means one that was named before.
-    """
-
-    first: int
-    last: int
-    start: int
-    end: int
-    name: str
-    type: str
-    confidence: float
-    mention: Mention | None = None
-    anaphor: str = ""
-    is_definite: bool = False
-
-
 @dataclass(slots=True)
 class Line:
     """One sentence with the names and dates in it.
@@ -60,10 +36,10 @@ class Line:
     """
 
     tokens: Tokens
-    mentions: Sequence[Mention]
+    mentions: Sequence[Phrase]
     dated: frozenset[int] = frozenset()
-    starting: dict[int, Mention] = field(default_factory=dict)
-    ending: dict[int, Mention] = field(default_factory=dict)
+    starting: dict[int, Phrase] = field(default_factory=dict)
+    ending: dict[int, Phrase] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.starting = {mention.first: mention for mention in self.mentions}
@@ -187,10 +163,10 @@ def _one_behind(line: Line, index: int) -> tuple[Phrase, int] | None:
 def _anaphor(line: Line, index: int) -> Phrase:
     tokens = line.tokens
     start, end = tokens.start[index], tokens.end[index]
-    return Phrase(index, index + 1, start, end, tokens.word[index], "", 0.9, None, tokens.lower[index])
+    return Phrase(index, index + 1, start, end, tokens.word[index], "", 0.9, anaphor=tokens.lower[index])
 
 
-def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_definite: bool) -> Phrase | None:
+def _phrase(line: Line, first: int, last: int, mention: Phrase | None, *, is_definite: bool) -> Phrase | None:
     """Return the phrase of words, by the name among them or the common noun at their end; None if they form none."""
     tokens = line.tokens
     if last <= first:
@@ -203,12 +179,12 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
         # A class noun or a number after a name adds nothing to it: `the auth.ts file`, `Postgres 15`.
         behind = tokens.lower[mention.last : last]
         if is_code or all(word in lists.CLASS_NOUNS or word[0].isdigit() or word == mention.type for word in behind):
-            return replace(phrase_of(mention), first=first, last=last)
+            return replace(mention, first=first, last=last)
         first = mention.first
     head = tokens.lower[last - 1]
     if head == USER and last - first == 1:
         start, end = tokens.start[first], tokens.end[first]
-        return Phrase(first, last, start, end, tokens.word[first], "person", 0.8, None, USER)
+        return Phrase(first, last, start, end, tokens.word[first], "person", 0.8, anaphor=USER)
     word = tokens.lower[first]
     if (
         tokens.word[last - 1][0] == "`"
@@ -299,11 +275,6 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
     head = _one_before(line, start - 1)
     if head is None or head[0].anaphor:
         return None
-    if before == "of" and head[0].mention is None:
+    if before == "of" and not head[0].is_name:
         return _joined(line, head[0], phrase), head[1]
     return head
-
-
-def phrase_of(mention: Mention) -> Phrase:
-    of = mention
-    return Phrase(of.first, of.last, of.start, of.end, of.name, of.type, of.confidence, of)

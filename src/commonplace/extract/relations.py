@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from commonplace.dataclasses import dataclass, replace
-from commonplace.dates import Mention
 from commonplace.dates import Mention as Date
 from commonplace.extract.entities import TEAM, THE_USER, Entities
-from commonplace.extract.modality import HEARSAY, is_sensitive
+from commonplace.extract.modality import HEARSAY
 from commonplace.extract.model import SENSITIVE, UNMARKED, Claim
-from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase, read_before
+from commonplace.extract.names import Phrase
+from commonplace.extract.phrases import SPEAKERS, USER, Line, read_before
 from commonplace.extract.verbs import FORMS, VerbGroup
 from commonplace.extract.words import PATTERNS
 from commonplace.lazy_regex import lazy_pattern
@@ -102,7 +102,7 @@ class Validity(NamedTuple):
     until: float | None = None
 
 
-def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Mention | None:
+def nearest(dates: Sequence[Date], subject: int, verb: int, end: int) -> Date | None:
     """Return the date of a verb: the first after it in its clause, else the last before its subject."""
     behind = next((date for date in dates if verb <= date.start < end), None)
     if behind is not None:
@@ -110,7 +110,7 @@ def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Ment
     return next((date for date in reversed(dates) if date.end <= subject), None)
 
 
-def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, is_past: bool) -> Validity:
+def validity(date: Date | None, *, at: float, is_event: bool, is_end: bool, is_past: bool) -> Validity:
     """Return when a fact holds.
 
     Args:
@@ -139,7 +139,7 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
     return Validity(since, None) if since > at else Validity()
 
 
-def _first_word(date: Mention) -> str:
+def _first_word(date: Date) -> str:
     return date.text.split(maxsplit=1)[0].lower()
 
 
@@ -198,7 +198,7 @@ def stated(group: VerbGroup, source: Phrase, target: Phrase, relation: str, end:
     return Statement(source, target, relation, group.verb, end, **tense | details)
 
 
-def _when(statement: Statement, date: Mention | None, at: float) -> tuple[Validity, bool]:
+def _when(statement: Statement, date: Date | None, at: float) -> tuple[Validity, bool]:
     """Return when a statement holds by its date, and whether it only held once."""
     # A date may state the end of a former fact: `until May`, `from 2015 to 2019`.
     first = "" if date is None else _first_word(date)
@@ -220,9 +220,9 @@ def fitting_type(entities: Entities, phrase: Phrase, types: frozenset[str]) -> s
         return None
     if not types or type_ in types or ("thing" in types and type_ not in ("person",)):
         return type_
-    if phrase.mention is None or phrase.confidence >= _WEAK or not phrase.name[:1].isupper():
+    if not phrase.is_name or phrase.confidence >= _WEAK or not phrase.name[:1].isupper():
         return None
-    if phrase.mention.is_weak and len(types) > 1:
+    if phrase.is_weak and len(types) > 1:
         return None
     return next((option for option in _COERCED if option in types), None)
 
@@ -240,7 +240,7 @@ class Settler:
         """Return the claim, None if an end is unknown, or if it is about the future and has no date."""
         tokens = self.line.tokens
         sentence = tokens.text[tokens.start[0] : tokens.end[-1]]
-        is_common = statement.source.type == "person" and not (statement.source.mention or statement.source.anaphor)
+        is_common = statement.source.type == "person" and not (statement.source.is_name or statement.source.anaphor)
         if is_common and statement.relation == "LIVES_IN" and not statement.doubt:
             is_change = statement.is_event or PATTERNS["change"].search(sentence) is not None
             if not is_change or " " in statement.source.name:
@@ -267,16 +267,17 @@ class Settler:
             return None
         certainty = statement.confidence
         for phrase, index, type_ in ((statement.source, source, source_type), (statement.target, target, target_type)):
-            if phrase.mention is not None and phrase.confidence < _WEAK and type_ != phrase.type:
+            if phrase.is_name and phrase.confidence < _WEAK and type_ != phrase.type:
                 self.entities.retype(index, type_)
             # The fact itself is evidence that a name is one, of the type that the relation requires.
-            is_name = phrase.mention is not None
+            is_name = phrase.is_name
             certainty = min(certainty, max(phrase.confidence, _NAMED_SURE) if is_name else phrase.confidence)
         valid, is_former = _when(statement, date, self._at)
         # A fact that begins in the future is a change, even without a word of change.
         is_unsettled = statement.doubt != UNMARKED or valid.since is None or valid.since <= self._at
         doubt = statement.doubt if is_unsettled else ""
-        if statement.relation in _TOUCHY and is_sensitive(f"{sentence} {statement.aspect} {statement.target.name}"):
+        said = f"{sentence} {statement.aspect} {statement.target.name}"
+        if statement.relation in _TOUCHY and PATTERNS["sensitive"].search(said):
             doubt = SENSITIVE
         return Claim(
             source,
@@ -306,7 +307,7 @@ class Settler:
 
     def _is_anybody(self, phrase: Phrase) -> bool:
         """Return whether a phrase means a person or an organization that its words do not identify."""
-        if phrase.mention is not None or phrase.anaphor or phrase.type not in ("person", "organization"):
+        if phrase.is_name or phrase.anaphor or phrase.type not in ("person", "organization"):
             return False
         before = self.line.tokens.at(phrase.first - 1)
         return before in _ANYBODY or (phrase.type == "person" and before == "our")
@@ -317,16 +318,16 @@ class Settler:
         `Our house` stays `house`: it is the one that everybody in the text means.
         """
         tokens, first = self.line.tokens, phrase.first
-        if phrase.mention is not None or phrase.anaphor or "'s " in phrase.name:
+        if phrase.is_name or phrase.anaphor or "'s " in phrase.name:
             return phrase
         before = tokens.at(first - 1)
         if before in ("'s", "’s"):
             holder = next(iter(read_before(self.line, first - 1)[0][-1:]), None)
             owner = None if holder is None else self._owned(holder)
-            index = None if owner is None else self.entities.place_of(owner) if owner.mention or owner.anaphor else -1
+            index = None if owner is None else self.entities.place_of(owner) if owner.is_name or owner.anaphor else -1
         elif before in _OWNERS:
             start = tokens.start[first - 1]
-            owner = Phrase(first - 1, first - 1, start, start, before, "", 0.9, None, _OWNERS[before])
+            owner = Phrase(first - 1, first - 1, start, start, before, "", 0.9, anaphor=_OWNERS[before])
             index = self.entities.place_of(owner)
         else:
             return phrase

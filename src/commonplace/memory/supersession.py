@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 from commonplace.errors import CommonplaceError, ModelError
-from commonplace.extract.modality import is_bare_denial, is_bare_question, is_hearsay, is_hedged, is_sensitive
+from commonplace.extract.modality import is_hedged
 from commonplace.extract.model import SENSITIVE
+from commonplace.extract.words import PATTERNS
 from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct, ranked, restore, units, within
@@ -374,8 +375,8 @@ def read(
 
 def _is_unsure(batch: StatementBatch, text: str, older: int, newer: int) -> bool:
     """Return whether the newer text is hearsay or hedged, or only denies something else than the older one states."""
-    if not is_bare_denial(text):
-        return is_hedged(text) or is_hearsay(text)
+    if not PATTERNS["bare denial"].search(text.strip()):
+        return is_hedged(text) or PATTERNS["hearsay"].search(text) is not None
     terms = [batch.terms[batch.terms >> _TOKEN_BITS == row] - (row << _TOKEN_BITS) for row in (older, newer)]
     return not within(*terms).all()
 
@@ -583,7 +584,8 @@ class SupersessionRule:
         contents, passages = {n: each.record.content for n, each in found.items()}, Counter(rows.owners.tolist())
         order = np.lexsort((rows.numbers, -(vectors @ vector), rows.numbers != entry.number))
         # One of several passages tells too little, and the vectors know no script without spaces.
-        stated = [n for n, text in contents.items() if passages[n] == 1 and not is_bare_question(text)]
+        question = PATTERNS["bare question"]
+        stated = [n for n, text in contents.items() if passages[n] == 1 and not question.search(text.strip())]
         fit = sorted(n for n in stated if not without_unspaced(contents[n])[1])
         order = order[within(rows.owners[order], np.array(fit, dtype=np.int64))]
         rows, vectors = rows.take(order), vectors[order]
@@ -632,7 +634,7 @@ class SupersessionRule:
             does = ["has words of change"] * bool(batch.changes[newer])
             does += ["reads as news of the older one"] * bool(is_news[older, newer])
             why = [f"they are alike ({cosine:.2f})" + (f", and the newer one {' and '.join(does)}" if does else "")]
-            if any(is_sensitive(kept[place].record.content) for place in (older, newer)):
+            if any(PATTERNS["sensitive"].search(kept[place].record.content) for place in (older, newer)):
                 why.append(SENSITIVE)
             is_unsure = bool(is_doubted[older, newer]) or _is_unsure(batch, kept[newer].record.content, older, newer)
             if is_unsure:
