@@ -50,8 +50,6 @@ _SURE: Final = 0.7
 
 
 class _Row(NamedTuple):
-    """One pattern of attributes.txt with its relation, aspect and flags."""
-
     relation: str
     aspect: str
     flags: frozenset[str]
@@ -81,14 +79,9 @@ NOBODY: Final = "nobody"
 
 
 class Attributes:
-    """Reads one sentence, clause by clause."""
+    """Reads one sentence, clause by clause; `is_spoken`: it begins with a speaker's label, `Mira: I moved to Oslo`."""
 
-    def __init__(self, line: Line, speaker: str, *, is_spoken: bool = False) -> None:
-        """Prepare a sentence.
-
-        Args:
-            is_spoken: it begins with the label of a speaker: `Mira: I moved to Oslo`.
-        """
+    def __init__(self, line: Line, speaker: str, *, is_spoken: bool) -> None:
         self._line = line
         self._owner = speaker or THE_USER
         tokens = line.tokens
@@ -362,7 +355,6 @@ class Attributes:
         )
 
     def _place(self, offset: int) -> int:
-        """Return the index of the word at an offset in the text."""
         return min(bisect_left(self._tokens.end, self._begin + offset + 1), self._tokens.count - 1)
 
     def _phrase(self, offset: int, text: str) -> Phrase:

@@ -354,7 +354,6 @@ class Clauses:
             has_role = has_role or lower in ROLES
 
     def _subjects(self, group: VerbGroup) -> list[Phrase]:
-        """Return the subject of a verb."""
         tokens = self.tokens
         index = group.first
         before = tokens.at(index - 1)

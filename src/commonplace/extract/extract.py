@@ -70,8 +70,6 @@ class _Item(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A line of adjacent_names.txt."""
-
     relation: str
     sure: float
     is_reversed: bool
@@ -245,8 +243,6 @@ def extract(text: str, *, at: float, speaker: str = "") -> Extraction:
 
 
 class _Reader:
-    """Reads the sentences of one text in order."""
-
     def __init__(self, text: str, now: datetime, at: float, entities: Entities) -> None:
         self._text = text
         self._now = now

@@ -123,8 +123,6 @@ def add_episode(
 
 
 class _EpisodeWriter:
-    """Writes the entities, claims and departures of one episode."""
-
     def __init__(self, graph: GraphChange, runtime: GraphRuntime, episode: Episode, content: str) -> None:
         self.notices: list[str] = []
         self._graph = graph

@@ -200,7 +200,7 @@ def chronological(assertions: Iterable[Assertion]) -> list[Assertion]:
 
 
 class FactResolver:
-    """Adds assertions one by one to the facts of a key; compares only facts that may overlap.
+    """Adds assertions one by one to all facts of a key, as resolved before; compares only those that may overlap.
 
     Attributes:
         facts: in the order in which they came.
@@ -209,7 +209,6 @@ class FactResolver:
     """
 
     def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
-        """Take all facts of a key, as resolved before."""
         self.rule = rule
         self.facts = KeyFacts(facts)
         self.order = max((fact.order for fact in self.facts), default=0)

@@ -29,30 +29,18 @@ def describe(
         count: returns the number of tokens of a text; it must be subadditive over concatenation.
     """
 
-    def cost(item: FenceItem) -> int:
-        return count(fence([item]).removeprefix(OPENING).removesuffix(CLOSING))
-
     room = max_tokens - count(f"{OPENING}\n{CLOSING}")
-    kept_facts: list[RelationView] = []
-    kept_entities: list[EntityView] = []
     items: list[FenceItem] = []
-    for entity in entities:
-        item = entity_item(entity)
-        tokens = cost(item)
-        if tokens > room // (2 if facts and kept_entities else 1):
-            break
-        kept_entities.append(entity)
-        items.append(item)
-        room -= tokens
-    for fact in facts:
-        item = fact_item(fact)
-        tokens = cost(item)
-        if tokens > room:
-            break
-        kept_facts.append(fact)
-        items.append(item)
-        room -= tokens
-    return fence(items), tuple(kept_entities), tuple(kept_facts)
+    numbers = [0, 0]
+    for part, listed in enumerate(([*map(entity_item, entities)], [*map(fact_item, facts)])):
+        for item in listed:
+            tokens = count(fence([item]).removeprefix(OPENING).removesuffix(CLOSING))
+            if tokens > room // (2 if part == 0 and facts and numbers[0] else 1):
+                break
+            items.append(item)
+            numbers[part] += 1
+            room -= tokens
+    return fence(items), tuple(entities[: numbers[0]]), tuple(facts[: numbers[1]])
 
 
 def entity_item(entity: EntityView) -> FenceItem:

@@ -56,26 +56,6 @@ def _named(count: int) -> str:
     return " UNION ALL ".join(f"SELECT * FROM ({sql}) n{n}" for n, sql in enumerate(statements))
 
 
-def times_of(filter_: GraphFilter) -> dict[str, float | None]:
-    """Return the values of the condition `chosen`; `after` is the time after which a fact must hold, if any.
-
-    Raises:
-        UsageError: a time is NaN.
-    """
-    check_times("the filter of a graph", filter_.valid_at, filter_.open_at, filter_.known_at)
-    return {
-        "known_at": math.inf if filter_.known_at is None else filter_.known_at,
-        "valid_at": filter_.valid_at,
-        "after": filter_.open_at if filter_.valid_at is None else filter_.valid_at,
-        "is_all": is_all(filter_),
-    }
-
-
-def reaches_past(filter_: GraphFilter) -> bool:
-    """Return whether a filter can select facts that have expired or were retracted."""
-    return filter_.with_past or (filter_.valid_at, filter_.open_at, filter_.known_at) != (None, None, None)
-
-
 def is_all(filter_: GraphFilter) -> bool:
     """Return whether a filter selects all facts, whatever their times."""
     return filter_.with_past and (filter_.valid_at, filter_.open_at, filter_.known_at) == (None, None, None)
@@ -149,7 +129,13 @@ def _statements_for(statements: tuple[str, ...], filter_: GraphFilter) -> tuple[
     if filter_.known_at is None and (filter_.valid_at, filter_.open_at) != (None, None):
         # Of the facts with an end, the filter selects only those that hold after a time, as known now.
         return statements[STANDING], statements[STAGES]
-    return statements[:STAGES] if reaches_past(filter_) else statements[:PAST]
+    return statements[: _stages(filter_)]
+
+
+def _stages(filter_: GraphFilter) -> int:
+    """Return the number of stages with facts that a filter can select: all, or those before `PAST`."""
+    is_timeless = (filter_.valid_at, filter_.open_at, filter_.known_at) == (None, None, None)
+    return PAST if is_timeless and not filter_.with_past else STAGES
 
 
 _PAIRS_PER_READ = 5000
@@ -316,8 +302,7 @@ class GraphReading(SpaceReading):
 
         Each batch of 5,000 comes from one state; inside a snapshot of the store, all of them do.
         """
-        stages = STAGES if reaches_past(filter_) else PAST
-        values = {**_values(filter_, _PAIRS_PER_READ), "stages": stages}
+        values = {**_values(filter_, _PAIRS_PER_READ), "stages": _stages(filter_)}
         rows = self._rows(SQL["pairs"], last=None, **values)
         while rows:
             yield from (row[1:] for row in rows)
@@ -341,8 +326,18 @@ class GraphReading(SpaceReading):
 
 
 def _values(filter_: GraphFilter, limit: int | None) -> Values:
+    """Return the values of the condition `chosen`; `after` is the time after which a fact must hold, if any."""
+    check_times("the filter of a graph", filter_.valid_at, filter_.open_at, filter_.known_at)
     types, groups = (listed(values) if values else None for values in (filter_.types, filter_.groups))
-    return {"types": types, "groups": groups, "limit": _UNLIMITED if limit is None else limit, **times_of(filter_)}
+    return {
+        "known_at": math.inf if filter_.known_at is None else filter_.known_at,
+        "valid_at": filter_.valid_at,
+        "after": filter_.open_at if filter_.valid_at is None else filter_.valid_at,
+        "is_all": is_all(filter_),
+        "types": types,
+        "groups": groups,
+        "limit": _UNLIMITED if limit is None else limit,
+    }
 
 
 def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[Relation]:
