@@ -330,32 +330,24 @@ class _Reader:
         elif may_state:
             statements = chain(statements, Clauses(line, self._entities).statements())
         attributes = Attributes(line, self._entities.speaker, is_spoken=is_spoken)
-        for statement in statements:
-            is_quoted, is_passed_on = self._is_passed_on(tokens, statement.verb)
+        of_attributes = ((item, True) for item in attributes.statements())
+        for statement, is_attribute in chain(((item, False) for item in statements), of_attributes):
+            is_quoted = is_inside(self._quotations, tokens.start[statement.verb])
+            is_passed_on = is_quoted or is_reported(tokens, statement.verb)
+            if statement.relation == GONE:
+                if not is_passed_on:
+                    self._depart(statement, settler, first)
+                continue
             if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
                 continue  # who `I` is in a quotation is unknown
             claim = settler.settle(statement, is_reported=is_passed_on)
-            if claim is not None:
-                self._claims.append(claim)
-                if not is_passed_on:
-                    self._exclude(attributes.excluded(statement), claim)
-        for attribute in attributes.statements():
-            is_quoted, is_passed_on = self._is_passed_on(tokens, attribute.verb)
-            if attribute.relation == GONE:
-                if not is_passed_on:
-                    self._depart(attribute, settler, first)
-            elif not (is_quoted and attribute.source.anaphor):
-                claim = settler.settle(attribute, is_reported=is_passed_on)
-                if claim is not None:
-                    is_team = not attribute.source.is_name
-                    self._claims[first:] = _joined(self._claims[first:], claim, is_team=is_team)
-                    if not is_passed_on:
-                        self._exclude(attributes.excluded(attribute), claim)
-
-    def _is_passed_on(self, tokens: Tokens, verb: int) -> tuple[bool, bool]:
-        """Return whether the statement of a verb is quoted, and whether it is quoted or reported."""
-        is_quoted = is_inside(self._quotations, tokens.start[verb])
-        return is_quoted, is_quoted or is_reported(tokens, verb)
+            if claim is None:
+                continue
+            others = self._claims[first:]
+            is_team = not statement.source.is_name
+            self._claims[first:] = _joined(others, claim, is_team=is_team) if is_attribute else [*others, claim]
+            if not is_passed_on:
+                self._exclude(attributes.excluded(statement), claim)
 
     def _exclude(self, excluded: Phrase | None, claim: Claim) -> None:
         """Add that a value named beside that of a claim is not the value, as of when the claim holds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final
 
 from commonplace.extract.tokens import Tokens
@@ -64,13 +65,8 @@ _PASTS: Final = frozenset("was were had did left became went came took began cho
 
 def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
     """Return whether a condition such as `if` follows in the same part of the sentence."""
-    for index in range(first, last):
-        lower = tokens.lower[index]
-        if lower in BOUNDARIES:
-            return False
-        if lower in _TRAILING:
-            return True
-    return False
+    part = takewhile(lambda lower: lower not in BOUNDARIES, tokens.lower[first:last])
+    return not _TRAILING.isdisjoint(part)
 
 
 _LASTING: Final = frozenset(
