@@ -298,8 +298,7 @@ class Clauses:
     def _rules(self, group: VerbGroup, behind: int) -> Iterator[tuple[list[Rule], int, bool, str]]:
         """Yield the rules that match a verb and the words after it, longest match first.
 
-        Each comes with the index of the object, whether subject and object are swapped, and
-        the voice in which the verb is read.
+        Each comes with the index of the object, whether subject and object are swapped, and the voice of the verb.
         """
         tokens, dated, lemma = self.tokens, self.line.dated, group.form.lemma
         # The words of a rule follow the verb directly, or after adverbs, `no longer` and a date.

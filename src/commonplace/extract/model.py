@@ -124,14 +124,7 @@ class Departure(_OfEntities):
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The entities, claims and dates of one text.
-
-    Attributes:
-        entities: in the order of their first mention.
-        claims: in the order of the text.
-        dates: the dates that the text mentions, in order.
-        departures: in the order of the text.
-    """
+    """The entities of a text, in the order of first mention, and its claims, dates and departures, in its order."""
 
     entities: tuple[ExtractedEntity, ...] = ()
     claims: tuple[Claim, ...] = ()

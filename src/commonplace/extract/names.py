@@ -17,11 +17,7 @@ _SHORT: Final = 5
 
 
 class Kind(NamedTuple):
-    """The type of a name; "" is no name at all.
-
-    Attributes:
-        is_region: it is a country or state, which contains other places.
-    """
+    """The type of a name, "" for no name at all; a region is a country or state, which contains other places."""
 
     type: str
     confidence: float
@@ -33,13 +29,9 @@ NOTHING: Final = Kind("", 0.0)
 
 
 def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, before: str = "") -> Kind:
-    """Return the kind of a capitalised name.
+    """Return the kind of a capitalised name: its words in lower case, its first word as written, the word before it.
 
-    Args:
-        words: its words in lower case.
-        written: its first word as written.
-        is_start: it begins a sentence, so its capital letter is no evidence.
-        before: the word before it.
+    At the start of a sentence its capital letter is no evidence.
     """
     whole = " ".join(words)
     if whole in lists.TOOL_NAMES:
@@ -255,11 +247,7 @@ _SURNAME: Final = lazy_pattern(r"(?:Mc|Mac|De|Di|Du|Van|La|Le|Fitz|O'|D')[A-Z]")
 
 
 def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
-    """Return the kind of a word by its spelling alone: `auth.ts`, `src/auth`, `parse()`, `AuthService`, `redis`.
-
-    Args:
-        quoted: it is in backticks, so it is code.
-    """
+    """Return the kind of a word, code if it is quoted, by its spelling: `auth.ts`, `src/auth`, `parse()`, `redis`."""
     lower = word.lower()
     if (
         len(word) > _MAX_WORD_LENGTH
@@ -334,11 +322,7 @@ class Phrase:
 
 
 def find_names(tokens: Tokens, *, is_prose: bool) -> list[Phrase]:
-    """Return the names of a sentence, in order, without overlaps.
-
-    Args:
-        is_prose: whether capital letters and word lists count; else only paths and addresses are found.
-    """
+    """Return the names of a sentence, in order, without overlaps; outside of prose, only paths and addresses."""
     mentions: list[Phrase] = []
     index = 0
     while index < tokens.count:

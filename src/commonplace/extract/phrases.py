@@ -29,11 +29,7 @@ _MAX_ITEMS: Final = 12
 
 @dataclass(slots=True)
 class Line:
-    """One sentence with the names and dates in it.
-
-    Attributes:
-        starting, ending: the names by the index of their first word, and by the index after their last.
-    """
+    """One sentence with its names and dates; the names also by the indexes of their first word and after their last."""
 
     tokens: Tokens
     mentions: Sequence[Phrase]
@@ -65,8 +61,7 @@ class Line:
 def read_behind(line: Line, start: int, *, is_subject: bool = False) -> tuple[list[Phrase], int]:
     """Read a noun phrase or a list of them with `and`; return them and the index after them. A list with `or` is empty.
 
-    Args:
-        is_subject: a verb may follow; otherwise, a verb makes the last phrase the subject of another clause.
+    A verb that follows makes the last phrase the subject of another clause, unless a subject is read.
     """
     phrases: list[Phrase] = []
     end = start

@@ -111,14 +111,7 @@ def nearest(dates: Sequence[Date], subject: int, verb: int, end: int) -> Date | 
 
 
 def validity(date: Date | None, *, at: float, is_event: bool, is_end: bool, is_past: bool) -> Validity:
-    """Return when a fact holds.
-
-    Args:
-        at: the time of the text.
-        is_event: the verb states the begin or end of the fact: `joined`, `left`.
-        is_end: the fact ends.
-        is_past: the verb is in the past tense.
-    """
+    """Return when a fact holds, by its date and the tense of its verb; an event begins or ends it: `joined`, `left`."""
     if date is None:
         return Validity()
     since = date.since if isfinite(date.since) else None

@@ -16,9 +16,8 @@ class Form(NamedTuple):
     """One reading of a word as a verb form.
 
     Attributes:
-        is_participle: it may form the passive.
-        is_past: it may be a past tense without a helper.
         shape: "base", "s", "ed" (past, participle or both) or "ing".
+        is_past, is_participle: it may be a past tense without a helper, and form the passive.
     """
 
     lemma: str

@@ -88,12 +88,7 @@ class GraphitiFact:
 
 
 def episode_json(episode: Episode, content: str, relations: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return an episode as an EpisodicNode.
-
-    Args:
-        content: its text, even if a memory holds it.
-        relations: ids of the facts that it states.
-    """
+    """Return an episode as an EpisodicNode, with its text, even if a memory holds it, and the ids of its facts."""
     return {
         "uuid": episode.id,
         "name": episode.name,
@@ -109,10 +104,7 @@ def episode_json(episode: Episode, content: str, relations: tuple[str, ...] = ()
 
 
 def read_episode(value: object, path: str) -> Episode:
-    """Return the episode of an EpisodicNode.
-
-    The MCP server's answers lack `valid_at`; `created_at` replaces it.
-    """
+    """Return the episode of an EpisodicNode; `created_at` replaces `valid_at`, which the MCP server's answers lack."""
     texts = ("content", "name", "source", "source_description", "group_id")
     node = _members(value, path, ids=("uuid",), texts=texts, times=("created_at", "valid_at"))
     created, valid = node["created_at"], node["valid_at"]
@@ -148,11 +140,7 @@ def entity_json(entity: Entity, summary: str) -> dict[str, Any]:
 
 
 def read_entity(value: object, path: str, now: float = 0.0) -> Entity:
-    """Return the entity of an EntityNode, or of a node in an answer of the MCP server.
-
-    Args:
-        now: replaces a missing `created_at`.
-    """
+    """Return the entity of an EntityNode, or of an answer of the MCP server; `now` replaces a missing `created_at`."""
     node = _members(value, path, ids=("uuid",), texts=("name", "summary", "group_id"), times=("created_at",))
     created = node["created_at"]
     if isinstance(value, dict) and value.get("name") is None:
@@ -191,11 +179,7 @@ def relation_json(relation: Relation, episodes: tuple[str, ...]) -> dict[str, An
 
 
 def read_relation(value: object, path: str, now: float = 0.0) -> GraphitiFact:
-    """Return the fact of an EntityEdge, or of a fact in an answer of the MCP server.
-
-    Args:
-        now: replaces a missing `created_at`.
-    """
+    """Return the fact of an EntityEdge, or of an answer of the MCP server; `now` replaces a missing `created_at`."""
     times = ("created_at", "expired_at", "valid_at", "invalid_at", "reference_time")
     edge = _members(value, path, ids=("uuid", *_EDGE_ENDS), texts=("name", "fact", "group_id"), times=times)
     created, expired, began, ended, stated_at = (edge[name] for name in times)

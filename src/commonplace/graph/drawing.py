@@ -243,7 +243,6 @@ DRAWINGS: Final[Mapping[str, Callable[[_Picture], str]]] = {
 
 
 def _in_dot(text: str) -> str:
-    """Escape a text for a quoted string, in which backslash and ampersand have a meaning."""
     return text.translate(_UNSAFE_IN_DOT)
 
 

@@ -35,9 +35,7 @@ def take_out(
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Delete episodes, and the names, facts and entities that only they support; undo what they ended or disputed.
 
-    Returns:
-        The ids of the entities and of the facts deleted, sorted; and of the facts that hold again or are no longer
-        disputed.
+    Return the ids of the entities and of the facts deleted, sorted, and of the facts that hold again or are undisputed.
     """
     mentioned = [mention for rows in graph.mentioned(episodes).values() for mention in rows]
     entities, facts = (
@@ -248,11 +246,7 @@ MAX_FACTS: Final = 1_000
 
 
 def bounded(extraction: Extraction) -> tuple[Extraction, tuple[str, ...]]:
-    """Cut an extraction to its first facts, their entities, and then the entities that are named most often.
-
-    Order is preserved; of entities named equally often the first are kept. The second value holds a notice for each
-    kind that was cut.
-    """
+    """Cut an extraction to its first facts, their entities, and those named most often, with notices of each cut."""
     entities, claims = extraction.entities, extraction.claims
     if len(entities) <= MAX_ENTITIES and len(claims) <= MAX_FACTS:
         return extraction, ()
@@ -305,8 +299,7 @@ class Readings:
 class MemoryFeed:
     """Updates the graph from memories, in the transactions that change them. Safe for threads.
 
-    Args:
-        runtime: returns the runtime of the graph, with the destination of the memories' writer if one is passed.
+    A destination for its runtime is that of the memories' writer.
     """
 
     def __init__(self, runtime: Callable[[Destination | None], GraphRuntime]) -> None:
@@ -427,8 +420,7 @@ class MemoryFeed:
     ) -> None:
         """Bring the graph up to date with memories, in the transaction that changed them.
 
-        Args:
-            before: previous versions; if the newest one says the same, the episode stays.
+        The episode of a memory stays if the newest of its versions before says the same.
         """
         previous = {old.owner.id: _graph_fields(old) for old in before}
         for id_ in dict.fromkeys(ids):

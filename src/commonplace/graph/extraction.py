@@ -122,11 +122,7 @@ class _JoinedExtraction:
 
 
 class _JsonReader(_JoinedExtraction):
-    """Reads JSON: an object with a name is an entity, and its keys with a known meaning are facts.
-
-    Raises:
-        UsageError: the content is not JSON.
-    """
+    """Reads JSON: an object with a name is an entity, and its keys with a known meaning are facts."""
 
     def __init__(self, content: str, at: float, kinds: Kinds) -> None:
         super().__init__()

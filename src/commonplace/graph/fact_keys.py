@@ -141,13 +141,11 @@ class FactKeys:
     ) -> tuple[Mapping[str, Relation], set[str]]:
         """Resolve the keys of facts from scratch, from all of their assertions after a change.
 
-        Facts without assertions are erased, and the happenings of the others are written anew.
+        Facts without assertions are erased, and the happenings of the others are written anew. Return the facts of the
+        keys as they were before, by id, and the ids of the facts erased.
 
         Args:
             change: takes the id of a fact and an assertion of it; returns the changed assertion, None to delete it.
-
-        Returns:
-            The facts of these keys as they were before, by id, and the ids of the facts erased.
         """
         kinds = self._runtime.kinds
         self._runs.clear()

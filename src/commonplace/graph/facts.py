@@ -182,12 +182,9 @@ class Fact:
 
 
 class Verdict(NamedTuple):
-    """The outcome for two facts that cannot both hold.
+    """The outcome for two facts that cannot both hold: which of them ends, and when; None if it is unclear.
 
-    Attributes:
-        reason: a clause for people that quotes neither fact.
-        ends: the fact that ends, None if it is unclear which of them holds.
-        at: when it ends.
+    The reason is a clause for people that quotes neither fact.
     """
 
     reason: str

@@ -48,8 +48,7 @@ class Kinds:
 def kinds_of(settings: GraphSettings) -> Kinds:
     """Return the types of entities and relations: the built-in ones and those of the settings.
 
-    Raises:
-        UsageError: a type name is malformed, or `single_valued` names an unknown type.
+    Raise a `UsageError` if a type is malformed, or `single_valued` names an unknown one.
     """
     entities, relations = settings.entity_types, settings.relation_types
     for setting, names in (("graph.entity_types", entities), ("graph.relation_types", relations)):

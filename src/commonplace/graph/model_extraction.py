@@ -40,8 +40,7 @@ _DAY_S: Final = 86_400.0
 def moment(date: str, now: float, dates: Sequence[Mention]) -> float | None:
     """Return the beginning of a date, in seconds since the epoch; None if it is malformed or not among `dates`.
 
-    Args:
-        date: ISO 8601, a year or a month alone included, or the words of the text.
+    It is ISO 8601, a year or a month alone included, or the words of the text.
     """
     try:
         timestamp = moment_in_words("date", date, now, is_start=True)
@@ -101,12 +100,7 @@ _PLAIN: Final = lazy_pattern("[A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text for a model to read, with its context.
-
-    Attributes:
-        at: when it was written, seconds since the epoch.
-        speaker: the name of whoever says `I`, "" for the user.
-    """
+    """A text to read, when it was written, and who says `I` in it; "" is the user."""
 
     content: str
     at: float

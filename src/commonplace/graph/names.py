@@ -72,11 +72,7 @@ def cleaned(name: str) -> str:
 
 
 def checked(field: str, name: object) -> str:
-    """Return the stored form of a name from a caller.
-
-    Raises:
-        UsageError: it is not a string, is empty or too long, or has no visible character.
-    """
+    """Return the stored form of a name from a caller; raise a `UsageError` if it is empty, too long or invisible."""
     clean = cleaned(name) if isinstance(name, str) and not _HALVES.search(name) else ""
     if 0 < len(clean) <= MAX_NAME_CHARACTERS:
         return clean
@@ -170,11 +166,7 @@ def lookups(name: str, type_: str) -> tuple[str, ...]:
 
 
 def choose(name: str, type_: str, candidates: Sequence[NamedEntity]) -> NamedEntity | None:
-    """Return the candidate that a name means, None if it means none of them or is ambiguous.
-
-    Args:
-        candidates: the entities found under the `lookups` of the name.
-    """
+    """Return which of the entities found under the `lookups` of a name it means, None if none or ambiguous."""
     form = normal(name)
     compatible = [entry for entry in candidates if are_compatible(type_, entry.entity.type)]
     exact = [entry for entry in compatible if normal(entry.entity.name) == form]

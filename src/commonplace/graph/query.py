@@ -52,9 +52,7 @@ NEVER: Final = 2.0
 def least_score(query: str, kind: Subject, embedder: str, pieces: Callable[[str], int]) -> tuple[float, float]:
     """Return the minimum scores of results for a query: with a word in common, and without.
 
-    Args:
-        embedder: the name of the embedder.
-        pieces: returns the number of pieces into which its vocabulary cuts a word.
+    The pieces are the number into which the vocabulary of the embedder cuts a word.
     """
     words = [word for word in _WORD.findall(query) if not (word.islower() and word in STOP_WORDS)]
     if not words:
@@ -464,10 +462,7 @@ _AROUND: Final = 200
 
 
 def _current_first(relations: list[Relation], kinds: Kinds, now: float) -> list[Relation]:
-    """Return facts in their order, except that among facts of one key the current one comes first.
-
-    After it come facts that have yet to begin, then those that have ended.
-    """
+    """Return facts in order, but those of one key by when they hold: now, in the future, in the past."""
 
     def rank(fact: Relation) -> tuple[bool, bool]:
         return fact.is_retracted or (fact.valid_to or inf) <= now, (fact.valid_from or 0.0) > now

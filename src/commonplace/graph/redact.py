@@ -126,11 +126,7 @@ class Cleaner:
 
 
 def refuse_many_names(aliases: Iterable[Alias]) -> None:
-    """Check the number of names of an entity.
-
-    Raises:
-        UsageError: there are more than `MAX_ALIASES`.
-    """
+    """Raise a `UsageError` if an entity has more names than `MAX_ALIASES`."""
     names = {alias.normal for alias in names_among(aliases)}
     if len(names) > MAX_ALIASES:
         raise UsageError(
@@ -140,11 +136,7 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
 
 
 def refuse_odd_detail(event: Happening) -> None:
-    """Check the assertion in a happening of a fact.
-
-    Raises:
-        TypeError, ValueError, AttributeError: it is malformed.
-    """
+    """Raise a `TypeError`, `ValueError` or `AttributeError` if the assertion in a happening of a fact is malformed."""
     assertion = assertion_of(event)
     if assertion is None:
         return

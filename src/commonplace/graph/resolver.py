@@ -96,8 +96,7 @@ class KeyFacts:
     def name_disputes(self, of: Iterable[Fact]) -> list[Fact]:
         """Set one dispute id, derived from the oldest fact, on each connected group of rivals; "" on undisputed facts.
 
-        Returns:
-            The facts whose dispute id has changed.
+        Return the facts whose dispute id has changed.
         """
         changed: list[Fact] = []
         seen = set[str]()
@@ -153,12 +152,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A change of a fact.
-
-    Attributes:
-        evidence: the assertion that caused it.
-        is_own: the assertion is about this fact, not about another one.
-    """
+    """A change of a fact, caused by an assertion, which is its own if it is about this fact, not about another one."""
 
     relation: str
     what: str
@@ -174,12 +168,7 @@ class ResolvedFacts:
 
 
 def resolve_facts(facts: Iterable[Relation], assertions: Sequence[Assertion], rule: Rule) -> ResolvedFacts:
-    """Return the facts of a key after further assertions, and the effects of these.
-
-    Args:
-        facts: all facts of one key (see `FactKey`), as resolved before.
-        assertions: in the order of `chronological`.
-    """
+    """Return all facts of a key after further assertions, in the order of `chronological`, and the effects of these."""
     resolver = FactResolver(rule, map(fact_of, facts))
     effects = [effect for assertion in assertions for effect in resolver.take(assertion)]
     resolver.changed()
@@ -202,10 +191,7 @@ def chronological(assertions: Iterable[Assertion]) -> list[Assertion]:
 class FactResolver:
     """Adds assertions one by one to all facts of a key, as resolved before; compares only those that may overlap.
 
-    Attributes:
-        facts: in the order in which they came.
-        order: the order of the last assertion.
-        last_told: when the latest assertion was made.
+    It keeps the order of the last assertion, and when the latest one was made.
     """
 
     def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:

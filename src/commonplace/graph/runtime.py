@@ -32,12 +32,7 @@ def made_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class GraphRuntime:
-    """Store, types and clock of the graph of one namespace.
-
-    Attributes:
-        texts: makes the passages of entities and facts; holds the destination that they are written to.
-        now: returns the time, seconds since the epoch.
-    """
+    """Store, embedder, types and clock of the graph of one namespace; `now` returns seconds since the epoch."""
 
     texts: Texts
     kinds: Kinds
@@ -86,7 +81,6 @@ class Texts:
         return self._passages(Owner(entity.id, "entity"), names_text(entity.name, [alias.name for alias in names]))
 
     def of_relation(self, relation: Relation) -> tuple[NewPassage, ...]:
-        """Return the passage of a fact; see `fact_text`."""
         text = fact_text(relation.fact, relation.type, fact_of(relation).aspect)
         return self._passages(Owner(relation.id, "relation"), text)
 

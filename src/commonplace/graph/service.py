@@ -130,8 +130,7 @@ class GraphService:
 def find_entity(graph: GraphReading, name: str) -> Entity:
     """Return the entity of an id or a name; for a merged entity, the one that it was merged into.
 
-    Raises:
-        NotFoundError: no entity matches, or several have that name.
+    Raise a `NotFoundError` if no entity matches, or several have that name.
     """
     root = roots(graph, [name])[name]
     found = graph.entities([root]).get(root)
@@ -159,11 +158,7 @@ def denial_of(graph: GraphReading, relation: str) -> Assertion | None:
 
 
 def find_relation(graph: GraphReading, id_: str) -> Relation:
-    """Return the fact with an id.
-
-    Raises:
-        NotFoundError: there is no such fact.
-    """
+    """Return the fact with an id; raise a `NotFoundError` if there is none."""
     found = graph.relations([id_]).get(id_)
     if found is None:
         raise NotFoundError(f"there is no fact {id_!r:.80}", remedy="see `commonplace graph facts QUERY`")

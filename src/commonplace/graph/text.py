@@ -23,10 +23,8 @@ def describe(
 ) -> tuple[str, tuple[EntityView, ...], tuple[RelationView, ...]]:
     """Return the text of as many entities and facts as fit, and these entities and facts; "" if none fits.
 
-    Entities come first, then facts, both in their order; half of the budget is reserved for facts.
-
-    Args:
-        count: returns the number of tokens of a text; it must be subadditive over concatenation.
+    Entities come first, then facts, both in their order; half of the budget is reserved for facts. The `count` of the
+    tokens of a text must be subadditive over concatenation.
     """
 
     room = max_tokens - count(f"{OPENING}\n{CLOSING}")

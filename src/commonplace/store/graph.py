@@ -419,10 +419,9 @@ class GraphChange(ChangingSpace, GraphReading):
         memo.entities[entity.id] = entity
 
     def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
-        """Write a relation, replacing the one with the same id.
+        """Write a relation, replacing the one with the same id, and its searchable texts, as for an entity.
 
-        Args:
-            passages: as for an entity; the owner has the kind "relation", no title, and `valid_from` as its time.
+        Their owner has the kind "relation", no title, and `valid_from` as its time.
         """
         relation = checked(relation)
         self._put_searchable(relation, "relation", passages, stage=stage_of(relation))

@@ -81,11 +81,7 @@ class Backend:
     _queued: set[str] = field(default_factory=set)
 
     def ask(self, call: Callable[[GraphitiTools], T]) -> T:
-        """Return the answer of the server.
-
-        Raises:
-            ProviderError: the server does not answer in time, or did not lately and is not called.
-        """
+        """Return the answer of the server; raise a `ProviderError` if it is not in time, or was not lately."""
         with self._unless_down(), self.tools.within_limit():
             self.tools.check()
             return call(self.tools)
@@ -133,11 +129,7 @@ class Backend:
 
     @contextmanager
     def _unless_down(self, *, is_asked: bool = False) -> Iterator[None]:
-        """Guard calls to the server: after one without an answer, refuse further ones for `REST_S`, except on request.
-
-        Raises:
-            ProviderError: the call is refused.
-        """
+        """Guard calls to the server: after one without an answer, refuse others for `REST_S`, except on request."""
         if not is_asked and self.now() < self._rests_until:
             raise ProviderError(self._why)
         try:
@@ -278,10 +270,7 @@ class Backend:
         return bool(remote_id)
 
     def _is_there(self, episode: Episode, since: float) -> bool:
-        """Return whether an episode that was sent at `since` is listed.
-
-        If no episode of the group is listed, search for facts newer than `since`.
-        """
+        """Return whether an episode sent at `since` is listed, or, in a group without episodes, has newer facts."""
         listed = self.tools.episodes([episode.group], MAX_EPISODES)
         if listed:
             return any(own_id(remote.name) == episode.id for remote in listed)

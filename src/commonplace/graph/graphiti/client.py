@@ -193,11 +193,7 @@ class GraphitiTools:
         return content
 
     def check(self) -> frozenset[str]:
-        """Return the names of the server's tools.
-
-        Raises:
-            ProviderError: it cannot be reached, or is not a Graphiti server.
-        """
+        """Return the names of the server's tools; raise a `ProviderError` if it is no Graphiti server, or away."""
         with self.within_limit():
             self._opened()
         if missing := sorted(NEEDED - self._tools):
@@ -256,11 +252,7 @@ def unmarked(episode: Episode) -> Episode:
 
 
 def group_of(namespace: str, label: str, default: str) -> str:
-    """Return the name at Graphiti of a group of a namespace; names are unique.
-
-    Args:
-        default: the group of items without a label.
-    """
+    """Return the unique name at Graphiti of a group of a namespace; `default`: the group of items without a label."""
     group = _part(label or default)
     return group if namespace == "default" else f"{_part(namespace)}__{group}"
 

@@ -69,9 +69,7 @@ class Migration(View):
 class Document:
     """The content of a file, checked and without secrets.
 
-    Attributes:
-        mentions: (episode id, entity id) pairs.
-        places: the path of each record in the document, by id.
+    Mentions are pairs of the ids of an episode and an entity; places are paths of records in the document, by id.
     """
 
     path: Path
@@ -87,9 +85,7 @@ def write_graphiti(
 ) -> Migration:
     """Write a whole graph, past facts included; merged entities are replaced by the entity they were merged into.
 
-    Args:
-        words_of: returns the text of a version of a memory.
-        write: takes the document, chunk by chunk.
+    The text of a version of a memory comes from `words_of`; `write` takes the document, chunk by chunk.
     """
     counts = dict.fromkeys(_LISTS, 0)
     write(b'{\n"format": "' + FORMAT.encode() + b'"')
@@ -138,10 +134,7 @@ def _records(
 
 
 def read_graphiti(path: Path, now: float) -> Document:
-    """Read a document.
-
-    Args:
-        now: the time of creation of records without one.
+    """Read a document; `now` is the time of creation of records without one.
 
     Raises:
         ConfigError: it is not such a document, or a value is missing or wrong; `path` says where.

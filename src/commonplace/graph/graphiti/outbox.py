@@ -51,16 +51,12 @@ def waiting_for(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """One queued item.
+    """An episode or a fact to write, or an episode to delete, since it was queued.
 
     Attributes:
-        what: an episode or a fact to write, or an episode to delete.
-        id: of the episode or the fact.
-        at: when it was queued.
         group: of an episode to delete.
         sent_at: when it was last sent, if it is unknown whether it arrived; else None.
-        refusals: number of refusals by the server.
-        error: the last refusal.
+        refusals, error: how often the server refused it, and its last refusal.
     """
 
     what: What
@@ -102,10 +98,7 @@ class Outbox:
                 change.put(QueueItem("relation", id_, now).note)
 
     def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
-        """Queue the deletion of an episode, in the transaction that deletes it.
-
-        An episode that was never sent is only removed from the queue.
-        """
+        """Queue the deletion of an episode in its transaction; one never sent is only removed from the queue."""
         waiting = next((item for item in self.items() if item.what != "delete" and item.id == episode), None)
         if waiting is not None:
             change.drop(Note, kind=WAITING, id=waiting.note.id)

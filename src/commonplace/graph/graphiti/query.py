@@ -197,10 +197,7 @@ class GraphitiReader(GraphReader):
         return self._with_fallback(lambda reader: reader.neighbourhood(name, depth, limit))
 
     def episodes(self, limit: int) -> tuple[views.EpisodeView, ...]:
-        """Return the local episodes and those at Graphiti, newest first; see `Graph.episodes`.
-
-        Over FalkorDB, Graphiti lists only those of one group.
-        """
+        """Return the local episodes and Graphiti's, newest first; over FalkorDB, it lists only those of one group."""
         local, as_of = self._local.episodes(limit), self.filters.as_of
         labels = self.backend.labels(self.filters.groups)
         remote: list[Episode] = []
