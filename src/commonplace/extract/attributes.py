@@ -164,7 +164,9 @@ class Attributes:
         if begin >= end:
             return begin
         tokens, first, last = self._tokens, self._place(begin), self._place(end - 1) + 1
-        behind = self._line.date_end(first) if tokens.lower[first] in SINCE else first
+        behind = first
+        while tokens.lower[first] in SINCE and behind in self._line.dated:
+            behind += 1
         if behind == first or not THROUGH.isdisjoint(tokens.lower[first:behind]):
             if (lead := PATTERNS["lead"].match(self._text, begin, end)) is not None:
                 return lead.end()

@@ -302,7 +302,6 @@ class Phrase:
     Attributes:
         first, last: indexes of its words, without determiner, half-open.
         start, end: its span in the text, in characters.
-        is_name: it is a name, not a common noun or a pronoun.
         is_weak: it may be no name, and counts only if a fact or another mention supports it.
         anaphor: its pronoun in lower case, or "".
         is_definite: it has a determiner: `the company` means one that was named before.

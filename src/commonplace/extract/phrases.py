@@ -41,12 +41,6 @@ class Line:
         self.starting = {mention.first: mention for mention in self.mentions}
         self.ending = {mention.last: mention for mention in self.mentions}
 
-    def date_end(self, index: int) -> int:
-        """Return the index after the date that begins at a word, the word's own index if none does."""
-        while index in self.dated:
-            index += 1
-        return index
-
     def is_stop(self, index: int) -> bool:
         """Return whether a word cannot be in a noun phrase."""
         lower = self.tokens.lower[index]

@@ -63,7 +63,7 @@ def _members(
 def _list(value: Any, path: str, name: str) -> list[str]:
     """Return a list of texts without duplicates, [] if it is absent."""
     texts = [] if value.get(name) is None else value[name]
-    if not _is_texts(texts):
+    if not isinstance(texts, list) or not all(isinstance(item, str) for item in texts):
         _refuse(path, name, texts, "give it a list of texts")
     return list(dict.fromkeys(texts))
 
@@ -72,10 +72,6 @@ def _refuse(path: str, name: str, value: object, remedy: str) -> NoReturn:
     """Raise a ConfigError for a missing or wrong value."""
     description = "missing" if value is None else f"{value!r:.60}"
     raise ConfigError(f"{path}.{name} is {description}", path=f"{path}.{name}", remedy=remedy)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,6 @@ class _JoinedExtraction:
     def __init__(self) -> None:
         self.entities: list[ExtractedEntity] = []
         self.claims: list[Claim] = []
-        self._dates: list[Any] = []
         self._departures: list[Departure] = []
         self._places: dict[tuple[str, str], int] = {}
 
@@ -100,7 +99,6 @@ class _JoinedExtraction:
         }
         self.claims += [claim.moved(places, begin) for claim in part.claims]
         self._departures += [departure.moved(places, begin) for departure in part.departures]
-        self._dates += [replace(date, start=date.start + begin, end=date.end + begin) for date in part.dates]
 
     def place(self, found: ExtractedEntity) -> int:
         """Return the index of an entity; it is joined with an earlier one of the same name and type."""
@@ -118,7 +116,7 @@ class _JoinedExtraction:
         return place
 
     def extraction(self) -> Extraction:
-        return Extraction(tuple(self.entities), tuple(self.claims), tuple(self._dates), tuple(self._departures))
+        return Extraction(tuple(self.entities), tuple(self.claims), departures=tuple(self._departures))
 
 
 class _JsonReader(_JoinedExtraction):

@@ -23,12 +23,9 @@ read; a function that returns fewer must have no more, or the result will not be
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The ids around some starts.
+    """The ids around some starts with their distances, nearest first; what `limit` or `fan_out` left out caps it.
 
-    Attributes:
-        distances: steps from the nearest start by id, nearest first, the starts included.
-        edges: the edges between them, each once, except those between two ids at the farthest distance.
-        is_capped: `limit` or `fan_out` left something out.
+    It has the edges between them, each once, except those between two ids at the farthest distance.
     """
 
     distances: dict[str, int]
@@ -38,12 +35,9 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A shortest path between two ids.
+    """A shortest path between two ids, both included, and the edge of each step; empty if none was found.
 
-    Attributes:
-        ids: from the start to the goal, both included; empty if no path was found.
-        edges: the edge of each step, one fewer than ids.
-        is_capped: a limit was reached: there may be a path though none was found, or a shorter one.
+    If it is capped, a limit was reached: there may be a path though none was found, or a shorter one.
     """
 
     ids: tuple[str, ...]

@@ -242,13 +242,7 @@ class Subgraph(View):
 
 @dataclass(frozen=True, slots=True)
 class Drawing(View):
-    """A drawing of the neighbourhood of an entity.
-
-    Attributes:
-        entity: the name of the entity at the centre.
-        entities, facts: how many the neighbourhood has; `is_capped`: the limits left something out.
-        drawing: the content of the file.
-    """
+    """A drawing of the neighbourhood of an entity, its number of entities and facts, and whether limits cut it."""
 
     entity: str
     format: str
@@ -260,12 +254,9 @@ class Drawing(View):
 
 @dataclass(frozen=True, slots=True)
 class GraphPath(View):
-    """A shortest path between two entities.
+    """A shortest path between two entities, both included; empty if there is none within the depth.
 
-    Attributes:
-        entities: from one end to the other, both included; empty if there is no path within the depth.
-        relations: one fact for each step.
-        is_capped: the limits may have hidden a path.
+    It has one fact for each step; `is_capped` says that the limits may have hidden a path.
     """
 
     entities: tuple[EntityView, ...]
@@ -275,12 +266,7 @@ class GraphPath(View):
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry(View):
-    """The beginning or end of a fact about an entity.
-
-    Attributes:
-        at: None if the time is unknown; such entries come first.
-        what: "began" or "ended".
-    """
+    """The beginning or end of a fact about an entity; entries at an unknown time, None, come first."""
 
     at: datetime | None
     what: Literal["began", "ended"]
@@ -356,13 +342,7 @@ class Settlement(View):
 
 @dataclass(frozen=True, slots=True)
 class Merging(View):
-    """A merge of two entities.
-
-    Attributes:
-        entity: the entity that remains.
-        merged: the entity merged into it.
-        relations: the facts that moved to the entity that remains.
-    """
+    """A merge of two entities: the one that remains, the one merged into it, and the facts that moved to the former."""
 
     entity: EntityView
     merged: EntityView
@@ -372,13 +352,7 @@ class Merging(View):
 
 @dataclass(frozen=True, slots=True)
 class Splitting(View):
-    """A split of an entity.
-
-    Attributes:
-        entity: the entity that was split.
-        parted: the entities split off: new ones, or merged ones as they were before the merge.
-        relations: the facts about them.
-    """
+    """A split of an entity: it, those split off, new or as they were before their merge, and the facts about these."""
 
     entity: EntityView
     parted: tuple[EntityView, ...]

@@ -66,10 +66,7 @@ STAGES = 3
 
 
 def stage_of(relation: Relation) -> int:
-    """Return the stage of a fact; the stage groups facts that are read together in the indexes.
-
-    A fact that expired or was retracted is `PAST`, another one with an end is `ENDING`, any other is `STANDING`.
-    """
+    """Return the stage of a fact, by which the indexes group the facts that are read together."""
     if relation.expired_at is not None or relation.is_retracted:
         return PAST
     return STANDING if relation.valid_to is None else ENDING
@@ -246,9 +243,7 @@ class GraphReading(SpaceReading):
     ) -> dict[str, list[Edge]]:
         """Return the edges of the relations that `relations_of` returns, in the same order.
 
-        Args:
-            limit: the maximum for each entity, applied before `among`.
-            among: select edges whose other end is one of these; None: all edges.
+        The limit for each entity applies before `among` selects edges whose other end is one of these; None: all edges.
         """
         ends = None if among is None else set(among)
         edges = {}

@@ -174,10 +174,7 @@ class GraphitiTools:
             if isinstance(item, dict) and item.get("type") == "text"
         ]
         if result.get("isError"):
-            raise ToolError(
-                f"{tool} of {self.name} failed: {printable(' '.join(map(str, texts)))[:_MAX_SHOWN]}",
-                remedy="see its log",
-            )
+            raise self._failed(tool, " ".join(map(str, texts)))
         content: Any = result.get("structuredContent")
         if not isinstance(content, dict):
             with suppress(CommonplaceError, json.JSONDecodeError):
@@ -187,10 +184,11 @@ class GraphitiTools:
         if not isinstance(content, dict):
             raise UnansweredError(f"{tool} of {self.name} answered no JSON object", remedy="see its log")
         if content.keys() == {"error"} and isinstance(content["error"], str):
-            raise ToolError(
-                f"{tool} of {self.name} failed: {printable(content['error'])[:_MAX_SHOWN]}", remedy="see its log"
-            )
+            raise self._failed(tool, content["error"])
         return content
+
+    def _failed(self, tool: str, reason: str) -> ToolError:
+        return ToolError(f"{tool} of {self.name} failed: {printable(reason)[:_MAX_SHOWN]}", remedy="see its log")
 
     def check(self) -> frozenset[str]:
         """Return the names of the server's tools; raise a `ProviderError` if it is no Graphiti server, or away."""
