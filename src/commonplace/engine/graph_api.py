@@ -67,9 +67,10 @@ _QUEUED: Final = "Graphiti reads it later: what it finds there is not counted he
 class Graph:
     """Episodes, entities and facts through time. Safe for threads.
 
-    Entities are given by id or by one of their names. Every call raises a `NotFoundError` if an entity, a fact, an
-    episode or a centre does not exist or a name is ambiguous, and a `UsageError` if a value is of the wrong type or out
-    of range; in both cases nothing has changed.
+    Entities and centres are given by id or by one of their names. Every call raises a `NotFoundError` if an entity, a
+    fact, an episode or a centre does not exist or a name is ambiguous, and a `UsageError` if a value is of the wrong
+    type or out of range; in both cases nothing has changed. `as_of`, `valid_at`, `include_past`, the groups and the
+    centre mean the same everywhere; see `search_edges`.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -239,9 +240,6 @@ class Graph:
     def merge(self, keep: str, other: str, *, reason: str = "") -> views.Merging:
         """Merge one entity into another; `split` undoes it.
 
-        Args:
-            keep, other: ids or names.
-
         Raises:
             UsageError: both are the same entity.
         """
@@ -253,7 +251,6 @@ class Graph:
         """Undo merges of an entity, or split off some of its names.
 
         Args:
-            entity: its id or one of its names.
             names: names of entities that were merged into it and are restored exactly as they were; an empty list
                 restores all of them. Names that were never another entity's make a new entity, with the mentions and
                 facts of the episodes that used only these.
@@ -297,11 +294,7 @@ class Graph:
 
         Args:
             num_results: maximum number, 1–200.
-            group_ids: only entities of these groups.
-            entity_types: only entities of these types.
-            as_of: as the graph was known at that time; an ISO 8601 text, a datetime, seconds, or words.
             valid_at: by the facts that were true in the world at that time; an entity is always found by its name.
-            center_node_uuid: the id or name of an entity; results near it come first.
         """
         limit, text = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         kind = self._runtime.kinds.entity
@@ -325,12 +318,10 @@ class Graph:
 
         Args:
             num_results: maximum number, 1–200.
-            group_ids: only facts of these groups.
-            relation_types: only facts of these types.
-            as_of: as the graph was known at that time.
+            as_of: as the graph was known at that time; an ISO 8601 text, a datetime, seconds, or words.
             valid_at: what was true in the world at that time, as it is known now, or was known at `as_of`.
             include_past: also facts that have ended or were retracted.
-            center_node_uuid: the id or name of an entity; results near it come first.
+            center_node_uuid: an entity; results near it come first.
         """
         limit, text = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         kind = self._runtime.kinds.relation
@@ -357,10 +348,9 @@ class Graph:
         Args:
             entity_names: names or ids; those that no entity has are listed in `missing`.
             max_facts: 1–1,000.
-            center_node_uuid: the id or name of one more entity.
+            center_node_uuid: one more entity.
             query: what it is for, in words.
             max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; default: 2,500.
-            as_of, valid_at: as for `search_edges`.
         """
         names = validate.labels("entity_names", entity_names)
         budget = validate.int_in(
@@ -406,10 +396,8 @@ class Graph:
         """Return the entities around one, nearest first, and the facts between them.
 
         Args:
-            entity: its id or one of its names.
             depth: how many facts away, 1–4.
             limit: maximum number of entities, 1–500. Of a hub only the newest 100 facts are followed.
-            as_of, valid_at, include_past: as for `search_edges`.
         """
         validate.int_in("depth", depth, 1, MAX_DEPTH)
         validate.int_in("limit", limit, 1, MAX_NEIGHBOURS)
@@ -425,13 +413,7 @@ class Graph:
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
     ) -> views.GraphPath:
-        """Return a shortest path of facts between two entities, in either direction; empty if there is none.
-
-        Args:
-            source, target: ids or names.
-            max_depth: maximum number of facts in it, 1–12.
-            as_of, valid_at: as for `search_edges`.
-        """
+        """Return a shortest path of at most `max_depth` facts, 1–12, in either direction; empty if there is none."""
         validate.int_in("max_depth", max_depth, 1, MAX_PATH)
         with self._reading(source, target, as_of=as_of, valid_at=valid_at) as reader:
             return reader.path(source, target, max_depth)
@@ -485,10 +467,8 @@ class Graph:
         """Draw the entities and facts around an entity.
 
         Args:
-            entity: its id or one of its names.
             depth, limit: as for `neighbourhood`; an SVG has at most 40 entities.
             form: "svg", "graphml", "dot" or "mermaid".
-            as_of, valid_at: as for `search_edges`.
             include_past: also facts that have ended, drawn as such.
         """
         from commonplace.graph.drawing import DRAWINGS, draw
