@@ -84,8 +84,7 @@ class Attributes:
     def __init__(self, line: Line, speaker: str, *, is_spoken: bool) -> None:
         self._line = line
         self._owner = speaker or THE_USER
-        tokens = line.tokens
-        self._tokens = tokens
+        self._tokens = tokens = line.tokens
         self._begin = tokens.start[0]
         self._is_sure = True
         while (label := _LABEL.match(tokens.text, self._begin, tokens.end[-1])) is not None:
@@ -103,7 +102,6 @@ class Attributes:
         is_open = PATTERNS["open"].search(self._text) is not None or is_hedged(self._text)
         self._is_sure = self._is_sure and not is_open
         self._is_change = False
-        self._is_sensitive = PATTERNS["sensitive"].search(self._text) is not None
         self._subject: tuple[int, str] | None = None
         self._thing: tuple[int, str] | None = None
 
@@ -323,7 +321,8 @@ class Attributes:
         what = match.groupdict().get("what") or ""
         own = _OWNED.fullmatch(what)  # `switched my editor from Vim to Emacs`
         is_whole = (not what or own is not None) and tail[:1] != ["with"] and is_lasting(tail)
-        doubt = SENSITIVE if self._is_sensitive else "" if is_first and is_whole and self._is_sure else UNSURE
+        doubt = "" if is_first and is_whole and self._is_sure else UNSURE
+        doubt = SENSITIVE if PATTERNS["sensitive"].search(self._text) else doubt
         gone = Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
         return gone if own is None else replace(gone, aspect=own["what"].lower())
 

@@ -107,7 +107,6 @@ class Entities:
             index = self._by_key.get(_key(name))
             if index is None:
                 index = self._new(name, "organization" if name == TEAM else "person", 0.9)
-                self._remember_name(index, name)
         elif phrase.anaphor:
             antecedent = self._antecedent(phrase)
             index = self.place_of(antecedent) if isinstance(antecedent, Phrase) else antecedent
@@ -115,7 +114,6 @@ class Entities:
             index = self._known(phrase)
             if index is None:
                 index = self._new(phrase.name, type_ or phrase.type, phrase.confidence)
-                self._remember_name(index, phrase.name)
             if " " in phrase.name or not phrase.is_definite or _key(phrase.name) in self._by_key:
                 self._all[index].forms[phrase.name] = None
         if index is None:
@@ -162,6 +160,7 @@ class Entities:
 
     def _new(self, name: str, type_: str, confidence: float) -> int:
         self._all.append(_Entity(name, type_, confidence, self.sentence, is_sure=False))
+        self._remember_name(len(self._all) - 1, name)
         return len(self._all) - 1
 
     def _remember_name(self, index: int, name: str) -> None:

@@ -336,8 +336,8 @@ def find_names(tokens: Tokens, *, is_prose: bool) -> list[Phrase]:
         elif is_prose and word[0].isupper():
             last = run_end(tokens, index)
             for first, end, is_titled in names_in_run(tokens, index, last):
-                kind = Kind("person", _TITLED) if is_titled else None
-                mentions += [_mention(tokens, first, end, kind)] if kind else _untitled(tokens, first, end)
+                titled = [_mention(tokens, first, end, Kind("person", _TITLED))] if is_titled else []
+                mentions += titled or _untitled(tokens, first, end)
             index = last
         else:
             index += 1
