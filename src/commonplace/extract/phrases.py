@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import replace
 from commonplace.extract import words as lists
 from commonplace.extract.names import Phrase, kind_of_noun
 from commonplace.extract.tokens import Tokens
@@ -20,26 +20,19 @@ _NONE: Final = frozenset("no any every each another neither either none what whi
 _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
 _BEFORE_LIST: Final = frozenset(["", ",", "and", "both", ":", "(", '"', "“"])
-_POSSESSIVE: Final = frozenset(["'s", "’s"])
 _ACRONYM: Final = 0.6
 _FINITE: Final = frozenset("is are was were has have does do will can no not should would".split())
 _MAX_LENGTH: Final = 5
 _MAX_ITEMS: Final = 12
 
 
-@dataclass(slots=True)
 class Line:
     """One sentence with its names and dates; the names also by the indexes of their first word and after their last."""
 
-    tokens: Tokens
-    mentions: Sequence[Phrase]
-    dated: frozenset[int] = frozenset()
-    starting: dict[int, Phrase] = field(default_factory=dict)
-    ending: dict[int, Phrase] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.starting = {mention.first: mention for mention in self.mentions}
-        self.ending = {mention.last: mention for mention in self.mentions}
+    def __init__(self, tokens: Tokens, mentions: Sequence[Phrase], dated: frozenset[int]) -> None:
+        self.tokens, self.mentions, self.dated = tokens, mentions, dated
+        self.starting = {mention.first: mention for mention in mentions}
+        self.ending = {mention.last: mention for mention in mentions}
 
     def is_stop(self, index: int) -> bool:
         """Return whether a word cannot be in a noun phrase."""
@@ -67,7 +60,7 @@ def read_behind(line: Line, start: int, *, is_subject: bool = False) -> tuple[li
         if phrases and (_is_finite(line, phrase.first) or (_is_verb(line, behind) and not is_subject)):
             break
         joint, after = line.tokens.at(behind), line.tokens.at(behind + 1)
-        if joint in _POSSESSIVE:
+        if joint in lists.POSSESSIVE:
             break
         phrases.append(phrase)
         end = start = behind
