@@ -29,46 +29,28 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.settings import Settings
 
+
+def _targets(targets: str) -> dict[str, str]:
+    return {target.partition(":")[2].rstrip("_"): target for target in targets.split()}
+
+
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "Memories": {
-        "remember": "memory:remember",
-        "recall": "search:recall",
-        "get": "memory:get",
-        "list": "memory:list_",
-        "update": "memory:update",
-        "forget": "memory:forget",
-        "memory": "memory:memory",
-    },
-    "Projects": {
-        "init": "store:init",
-        "index": "index:index",
-        "search": "search:search",
-        "context": "search:context",
-        "why": "search:why",
-    },
-    "Graph, consolidation and agents' knowledge": {
-        "graph": "graph:graph",
-        "consolidate": "consolidate:consolidate",
-        "ledger": "ledger:ledger",
-        "knowledge": "knowledge:knowledge",
-        "spec": "spec:spec",
-    },
-    "Store and settings": {"store": "store:store", "settings": "settings:settings"},
-    "Servers": {"mcp": "mcp:mcp", "csp": "csp:csp", "serve": "serve:serve", "ui": "serve:ui", "token": "serve:token"},
-    "Try and measure": {"demo": "demo:demo", "benchmark": "benchmark:benchmark"},
+    "Memories": _targets(
+        "memory:remember search:recall memory:get memory:list_ memory:update memory:forget memory:memory"
+    ),
+    "Projects": _targets("store:init index:index search:search search:context search:why"),
+    "Graph, consolidation and agents' knowledge": _targets(
+        "graph:graph consolidate:consolidate ledger:ledger knowledge:knowledge spec:spec"
+    ),
+    "Store and settings": _targets("store:store settings:settings"),
+    "Servers": _targets("mcp:mcp csp:csp serve:serve serve:ui serve:token"),
+    "Try and measure": _targets("demo:demo benchmark:benchmark"),
 }
-"""The commands that help lists, as `module:name` below `commonplace.cli`."""
-SHORTCUTS: Final[Mapping[str, str]] = {
-    "touch": "memory:touch",
-    "review": "memory:review",
-    "doctor": "store:doctor",
-    "health": "store:health",
-    "backup": "store:backup",
-    "restore": "store:restore",
-    "export": "store:export",
-    "import": "store:import_",
-    "sync": "store:sync",
-}
+"""The commands that help lists, by name, as `module:attribute` below `commonplace.cli`."""
+SHORTCUTS: Final[Mapping[str, str]] = _targets(
+    "memory:touch memory:review store:doctor store:health store:backup store:restore store:export store:import_ "
+    "store:sync"
+)
 """Commands of groups that also work without the group's name."""
 
 HOOK_OPTION: Final = "--stdin-json"
