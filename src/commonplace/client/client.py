@@ -12,10 +12,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -81,6 +80,9 @@ class Client(_Calls):
         self._parts, self._token, self._timeout_s = parts, token, timeout_s
         self._lock = threading.Lock()
         self._idle: list[HTTPConnection] = []
+        self.graph, self.knowledge, self.ledger = (
+            _Calls(self._request, service) for service in ("graph", "knowledge", "ledger")
+        )
 
     def __repr__(self) -> str:
         return f"<commonplace.Client {self.url!r}, namespace {self.namespace!r}>"
@@ -88,25 +90,8 @@ class Client(_Calls):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    @cached_property
-    def graph(self) -> _Calls:
-        """The calls of `Engine.graph`."""
-        return _Calls(self._request, "graph")
-
-    @cached_property
-    def knowledge(self) -> _Calls:
-        """The calls of `Engine.knowledge`."""
-        return _Calls(self._request, "knowledge")
-
-    @cached_property
-    def ledger(self) -> _Calls:
-        """The calls of `Engine.ledger`."""
-        return _Calls(self._request, "ledger")
 
     def why(self, result: Mapping[str, Any], hit_id: str) -> Answer:
         """Explain a hit of a result.
