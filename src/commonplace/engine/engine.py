@@ -99,7 +99,6 @@ if TYPE_CHECKING:
     from commonplace.exchange.backup import BackupReport, KnownBackup
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
-    from commonplace.exchange.read import Source
     from commonplace.health.examine import Health
     from commonplace.health.golden import GoldenQuery
     from commonplace.ingest.watch import Watch
@@ -1392,20 +1391,23 @@ class Engine:
                 conflicts with another one. The message says which, and where. Nothing was written.
         """
         from commonplace.exchange.import_ import ON_CONFLICT
-        from commonplace.exchange.read import OWN
 
         validate.one_of("on_conflict", on_conflict, ON_CONFLICT)
-        source = memory_api.source_of_import(path, format, self.settings, self._runtime.now())
-        # Our own export brings its graph along; the memories of other systems are read for facts.
-        options: dict[str, Any] = {"on_conflict": on_conflict, "skip_problems": skip_problems, "dry_run": dry_run}
-        return self._take_in(source, has_graph=source.format == OWN, **options)
+        return self._import(path, format, on_conflict=on_conflict, skip_problems=skip_problems, dry_run=dry_run)
 
-    def _take_in(self, source: Source, *, has_graph: bool, dry_run: bool = False, **options: Any) -> ImportReport:
+    def _import(
+        self, path: str | Path, format_: str, *, has_graph: bool = True, dry_run: bool = False, **options: Any
+    ) -> ImportReport:
         from commonplace.exchange.import_ import ImportRuntime, import_items
+        from commonplace.exchange.read import OWN, source_of
 
-        runtime = self._runtime
+        runtime, file = self._runtime, validate.path_value("path", path).expanduser()
+        max_bytes = self.settings.memory.max_bytes
+        source = source_of(file, format_, kinds=runtime.kinds, now=runtime.now(), max_bytes=max_bytes)
         runtime.before_call()
         destination, now = runtime.destination, runtime.now()
+        # Our own export brings its graph along; the memories of other systems are read for facts.
+        has_graph = has_graph and source.format == OWN
         into = ImportRuntime(
             runtime.store, self.namespace, destination, now, runtime.graph_on, runtime.feed, has_graph=has_graph
         )
@@ -1438,8 +1440,7 @@ class Engine:
         with draft(self.directory, to.directory / "moved") as temporary:
             path = temporary.with_name(f"{temporary.name}.jsonl")
             self.export(path, kinds=["memory"])
-            source = memory_api.source_of_import(path, "auto", to.settings, to._runtime.now())
-            to._take_in(source, has_graph=False)
+            to._import(path, "auto", has_graph=False)
         ids = [id_ for id_, number in versions().items() if before.get(id_) == number]
         if ids:
             self.forget(ids)

@@ -5,35 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import NotFoundError
-from commonplace.memory.validate import path_value
 from commonplace.memory.view import Memory
 from commonplace.redaction import redact
-from commonplace.settings import Settings
 from commonplace.types import RULE, Filter, Link, Selection, StoredMemory
-
-if TYPE_CHECKING:
-    from commonplace.exchange.read import Source
 
 MAX_DEPTH: Final = 4
 MAX_NEIGHBOURS: Final = 500
 
 LIVE: Final = ("active", "promoted")
-
-
-def source_of_import(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
-    """Open a file as a source of an import."""
-    from commonplace.exchange.read import source_of
-    from commonplace.graph.kinds import kinds_of
-
-    kinds = kinds_of(settings.graph)
-    max_bytes = settings.memory.max_bytes
-    return source_of(path_value("path", path).expanduser(), format_, kinds=kinds, now=now, max_bytes=max_bytes)
 
 
 @dataclass(frozen=True, slots=True)
