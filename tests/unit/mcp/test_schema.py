@@ -16,10 +16,10 @@ from commonplace.mcp.tools import tools_of
 SEARCH = {
     "type": "object",
     "properties": {
-        "query": {"type": "string", "minLength": 2, "maxLength": 5, "description": "what to look for"},
+        "query": {"type": "string", "description": "what to look for"},
         "limit": {"type": "integer", "minimum": 1, "maximum": 50},
         "tier": {"type": ["string", "null"], "enum": ["short", "long", None]},
-        "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
         "since": {"type": "object", "properties": {"day": {"type": "number"}}, "additionalProperties": False},
     },
     "required": ["query"],
@@ -35,8 +35,6 @@ SEARCH = {
         ({}, ["query is missing (what to look for)"]),
         ({"query": 7}, ["query is 7; give a string"]),
         ({"query": None}, ["query is null; give a string"]),
-        ({"query": "a"}, ["query is of length 1; the minimum is 2"]),
-        ({"query": "abcdef"}, ["query is of length 6; the maximum is 5"]),
         ({"query": "ok", "limit": "5"}, ['limit is "5"; give an integer']),
         ({"query": "ok", "limit": True}, ["limit is true; give an integer"]),
         ({"query": "ok", "limit": 2.5}, ["limit is 2.5; give an integer"]),
@@ -44,7 +42,6 @@ SEARCH = {
         ({"query": "ok", "limit": 51}, ["limit is 51; the maximum is 50"]),
         ({"query": "ok", "tier": "x"}, ['tier is "x"; give one of "short", "long", null']),
         ({"query": "ok", "tier": 1}, ["tier is 1; give a string or null"]),
-        ({"query": "ok", "tags": []}, ["tags is a list of 0; the minimum is 1"]),
         (
             {"query": "ok", "tags": ["a", 2, "c"]},
             ["tags is a list of 3; the maximum is 2", "tags[1] is 2; give a string"],
@@ -64,18 +61,6 @@ def test_nothing_can_be_given_where_nothing_is_known() -> None:
     assert list(problems({"a": 1}, schema)) == ["a is not known here; there are none"]
 
 
-def test_other_properties_may_have_a_schema() -> None:
-    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
-    assert list(problems({"a": 1, "b": "x"}, schema)) == ['b is "x"; give an integer']
-
-
-def test_true_is_not_one_however_deep() -> None:
-    """Python says that they are equal."""
-    assert list(problems(True, {"enum": [1]}))
-    assert list(problems([{"a": 1}], {"enum": [[{"a": True}]]}))
-    assert not list(problems([{"a": 1.0}], {"enum": [[{"a": 1}]]}))
-
-
 def test_whole_numbers_become_integers_only_where_integers_are_asked_for() -> None:
     schema = {
         "properties": {
@@ -91,16 +76,13 @@ def test_whole_numbers_become_integers_only_where_integers_are_asked_for() -> No
     assert type(fitted["other"]) is float
 
 
-CHECKED = set(
-    "type properties required additionalProperties enum minimum maximum minLength maxLength items minItems maxItems "
-    "description".split()
-)
+CHECKED = set("type properties required additionalProperties enum minimum maximum items maxItems description".split())
 
 
 def below(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield a schema and all that it holds."""
     yield schema
-    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    inner = [*schema.get("properties", {}).values(), schema.get("items")]
     for each in inner:
         if isinstance(each, Mapping):
             yield from below(each)
@@ -114,6 +96,8 @@ def test_the_tools_use_only_keywords_that_are_checked() -> None:
         assert schema["type"] == "object"
         Draft202012Validator.check_schema(schema)
         assert {keyword for each in below(schema) for keyword in each} <= CHECKED
+        assert all(isinstance(each.get("additionalProperties", True), bool) for each in below(schema))
+        assert all(isinstance(word, str) for each in below(schema) for word in each.get("enum", ()))
 
 
 def test_long_values_are_shown_shortened() -> None:
@@ -131,19 +115,15 @@ NAMES = st.sampled_from("abc")
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=8
 )
-SIZES = st.integers(0, 3)
 TYPES = st.sampled_from("object array string integer number boolean null".split())
 LEAVES = st.fixed_dictionaries(
     {},
     optional={
         "type": TYPES | st.lists(TYPES, min_size=1, max_size=3, unique=True),
-        "enum": st.lists(VALUES, min_size=1, max_size=3),
+        "enum": st.lists(st.none() | st.text("aé", max_size=3), min_size=1, max_size=3),
         "minimum": st.integers(-2, 2),
         "maximum": st.floats(-2, 2),
-        "minLength": SIZES,
-        "maxLength": SIZES,
-        "minItems": SIZES,
-        "maxItems": SIZES,
+        "maxItems": st.integers(0, 3),
         "required": st.lists(NAMES, max_size=2, unique=True),
     },
 )
@@ -155,7 +135,7 @@ def larger(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[s
         {},
         optional={
             "properties": st.dictionaries(NAMES, inner, max_size=3),
-            "additionalProperties": st.booleans() | inner,
+            "additionalProperties": st.booleans(),
             "items": inner,
         },
     )
