@@ -24,24 +24,32 @@ NAME: Final = "commonplace"
 Entry = dict[str, Any]
 
 
+def _plain(command: Sequence[str]) -> Entry:
+    return {"command": command[0], "args": list(command[1:])}
+
+
+def _stdio(command: Sequence[str]) -> Entry:
+    return {"type": "stdio", **_plain(command)}
+
+
 @dataclass(frozen=True, slots=True)
 class McpClient:
     """An MCP client.
 
     Attributes:
         config_path: returns the client's file, from a project's directory and the user's home directory.
-        keys: the path of keys to the servers in that file.
+        next_step: what the user has to do next.
+        key: the key of the servers in that file.
         entry: returns the entry of a server, from its command line.
         is_toml: whether the file is TOML instead of JSON.
-        next_step: what the user has to do next.
     """
 
     name: str
     title: str
     config_path: Callable[[Path, Path], Path]
-    keys: tuple[str, ...]
-    entry: Callable[[Sequence[str]], Entry]
     next_step: str
+    key: str = "mcpServers"
+    entry: Callable[[Sequence[str]], Entry] = _plain
     is_toml: bool = False
 
 
@@ -53,14 +61,6 @@ def _desktop(_: Path, home: Path) -> Path:
     return home / ".config" / "Claude" / "claude_desktop_config.json"
 
 
-def _plain(command: Sequence[str]) -> Entry:
-    return {"command": command[0], "args": list(command[1:])}
-
-
-def _stdio(command: Sequence[str]) -> Entry:
-    return {"type": "stdio", **_plain(command)}
-
-
 CLIENTS: Final[Mapping[str, McpClient]] = {
     client.name: client
     for client in (
@@ -68,50 +68,44 @@ CLIENTS: Final[Mapping[str, McpClient]] = {
             "claude-code",
             "Claude Code",
             lambda project, _: project / ".mcp.json",
-            ("mcpServers",),
-            _stdio,
             "Start Claude Code in this directory and allow the server; /mcp shows it.",
+            entry=_stdio,
         ),
         McpClient(
             "claude-desktop",
             "Claude Desktop",
             _desktop,
-            ("mcpServers",),
-            _plain,
             "Quit Claude Desktop and start it again. Without --store it uses your user store, not a project's.",
         ),
         McpClient(
             "cursor",
             "Cursor",
             lambda project, _: project / ".cursor" / "mcp.json",
-            ("mcpServers",),
-            _plain,
             "Turn the server on in Cursor's settings, under MCP.",
         ),
         McpClient(
             "codex",
             "Codex",
             lambda _, home: Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml",
-            ("mcp_servers",),
-            _plain,
             "Start Codex again; /mcp shows it.",
+            "mcp_servers",
             is_toml=True,
         ),
         McpClient(
             "vscode",
             "VS Code",
             lambda project, _: project / ".vscode" / "mcp.json",
-            ("servers",),
-            _stdio,
             "Open the file in VS Code and press Start above the server.",
+            "servers",
+            _stdio,
         ),
         McpClient(
             "opencode",
             "opencode",
             lambda project, _: project / "opencode.json",
-            ("mcp",),
-            lambda command: {"type": "local", "command": list(command), "enabled": True},
             "Start opencode in this directory.",
+            "mcp",
+            lambda command: {"type": "local", "command": list(command), "enabled": True},
         ),
     )
 }
@@ -120,12 +114,10 @@ CLIENTS: Final[Mapping[str, McpClient]] = {
 def is_configured(client: McpClient, path: Path) -> bool:
     """Return whether a client's file has an entry for our server; False if the file cannot be read."""
     try:
-        node: Any = _parsed(path.read_text("utf-8"), client, str(path))
+        servers = _parsed(path.read_text("utf-8"), client, str(path)).get(client.key)
     except (OSError, UnicodeDecodeError, UsageError):
         return False
-    for key in (*client.keys, NAME):
-        node = node.get(key) if isinstance(node, dict) else None
-    return node is not None
+    return isinstance(servers, dict) and servers.get(NAME) is not None
 
 
 def snippet(client: McpClient, command: Sequence[str]) -> str:
@@ -150,11 +142,9 @@ def configured(text: str, client: McpClient, command: Sequence[str], *, name: st
     """
     document = _parsed(text, client, name)
     target = deepcopy(document)
-    servers = target
-    for key in client.keys:
-        servers = servers.setdefault(key, {})
-        if not isinstance(servers, dict):
-            raise UsageError(f"{key} is not a table in {name}", remedy=f"correct it, or {fallback(client)}")
+    servers = target.setdefault(client.key, {})
+    if not isinstance(servers, dict):
+        raise UsageError(f"{client.key} is not a table in {name}", remedy=f"correct it, or {fallback(client)}")
     existing = servers.get(NAME)
     # Keep what the user added to the entry, such as an environment.
     servers[NAME] = {**(existing if isinstance(existing, dict) else {}), **client.entry(command)}
@@ -184,7 +174,7 @@ def _parsed(text: str, client: McpClient, name: str) -> dict[str, Any]:
 
 def _with_table(text: str, client: McpClient, entry: Entry) -> str:
     """Return TOML with the server's table replaced, or appended; every other line is unchanged."""
-    table = f"{'.'.join(client.keys)}.{NAME}"
+    table = f"{client.key}.{NAME}"
     plain = {key: value for key, value in entry.items() if not isinstance(value, dict)}
     values = (f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in plain.items())
     lines = [f"[{table}]", *values]

@@ -127,12 +127,10 @@ def _as_json(text: str) -> str:
 
 
 _MODULES: Final = (
-    "types types.graph types.ledger memory.view memory.injections engine.memory_api engine.maintenance engine.review "
-    "search.result search.context search.retrieval_log graph.views knowledge.maps knowledge.results "
-    "consolidation.base consolidation.results consolidation.runner consolidation.undo "
-    "erasure.receipt exchange.read exchange.import_ health.examine health.golden"
+    "engine.memory_api engine.review memory.injections search.result search.context search.retrieval_log "
+    "consolidation.runner consolidation.undo erasure.receipt exchange.import_ health.examine health.golden"
 ).split()
-"""The modules that define result types: elsewhere their names are imported only for type checkers."""
+"""The modules of which result types are imported only for type checkers."""
 _UNIONS: Final = (typing.Union, types.UnionType)
 _REST: Final = "..."
 
@@ -198,7 +196,6 @@ _RETURNED: Final[Mapping[str, str]] = {
 
 _SIMPLE: Final[Mapping[Any, Schema]] = {
     Any: {},
-    object: {},
     None: {"type": "null"},
     type(None): {"type": "null"},
     str: {"type": "string"},

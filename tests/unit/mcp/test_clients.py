@@ -82,7 +82,7 @@ VALUES = st.recursive(
 def test_all_else_in_a_json_file_stays_and_writing_twice_changes_nothing(
     client: object, rest: dict[str, object]
 ) -> None:
-    key = client.keys[0]  # type: ignore[attr-defined]
+    key = client.key  # type: ignore[attr-defined]
     old = json.dumps({key: {"other": {"command": "x"}}, **rest}, indent="\t")
     new = configured(old, client, COMMAND, name="f")
     document = json.loads(new)
