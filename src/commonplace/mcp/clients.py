@@ -56,8 +56,6 @@ class McpClient:
 def _desktop(_: Path, home: Path) -> Path:
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / "Claude" / "claude_desktop_config.json"
-    if sys.platform == "win32":
-        return home / "AppData" / "Roaming" / "Claude" / "claude_desktop_config.json"
     return home / ".config" / "Claude" / "claude_desktop_config.json"
 
 

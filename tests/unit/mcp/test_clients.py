@@ -61,7 +61,6 @@ def test_codex_gets_toml() -> None:
     ("platform", "path"),
     [
         ("darwin", "h/Library/Application Support/Claude/claude_desktop_config.json"),
-        ("win32", "h/AppData/Roaming/Claude/claude_desktop_config.json"),
         ("linux", "h/.config/Claude/claude_desktop_config.json"),
     ],
 )
