@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from commonplace.cli.app import cli
-from commonplace.cli.mcp import CLIENT_NAMES
 from commonplace.mcp.clients import CLIENTS
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def test_requests_at_the_end_of_input_are_still_answered(program: Program) -> No
     assert len(program.json("list")) == 8
 
 
-@pytest.mark.parametrize("name", CLIENT_NAMES)
+@pytest.mark.parametrize("name", CLIENTS)
 def test_the_snippet_is_what_the_client_reads(bare: Program, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathlib.Path.home", lambda: bare.project / "home")
     told = bare.json("mcp", "--print-config", name)
@@ -161,4 +160,3 @@ def test_printing_and_installing_exclude_each_other(bare: Program) -> None:
     done = CliRunner().invoke(cli, ["mcp", "--install", "cursor", "--print-config", "cursor"])
     assert done.exit_code == 2
     assert "exclude each other" in done.stderr
-    assert list(CLIENT_NAMES) == list(CLIENTS)

@@ -16,14 +16,12 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import hint, print_json, say, write_whole
 from commonplace.cli.rows import Line, emit
 from commonplace.errors import StoreError, UsageError
-
-NAME = "commonplace"
-CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "opencode")
+from commonplace.mcp.clients import CLIENTS, NAME, configured, fallback, snippet
 
 
 @command(None)
-@options.choice("--print-config", of=CLIENT_NAMES, help="Print what to write to a client's file.")
-@options.choice("--install", of=CLIENT_NAMES, help="Show the change to a client's file, ask, and write it.")
+@options.choice("--print-config", of=list(CLIENTS), help="Print what to write to a client's file.")
+@options.choice("--install", of=list(CLIENTS), help="Show the change to a client's file, ask, and write it.")
 @click.option("--watch", is_flag=True, help="Index the project again whenever its files change.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
 def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, watch: bool, yes: bool) -> int:
@@ -47,8 +45,6 @@ def mcp(invocation: Invocation, /, print_config: str | None, install: str | None
 
 
 def _print_config(name: str, invocation: Invocation) -> int:
-    from commonplace.mcp.clients import CLIENTS, snippet
-
     client = CLIENTS[name]
     file = client.config_path(Path.cwd(), Path.home())
     text = snippet(client, _command(invocation))
@@ -64,8 +60,6 @@ def _print_config(name: str, invocation: Invocation) -> int:
 def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     import difflib
     import shutil
-
-    from commonplace.mcp.clients import CLIENTS, configured, fallback
 
     client = CLIENTS[name]
     file = client.config_path(Path.cwd(), Path.home())

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -152,14 +151,16 @@ def configured(text: str, client: McpClient, command: Sequence[str], *, name: st
         indent = re.search(r"\n([ \t]+)\S", text)
         return json.dumps(target, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
     replaced = _with_table(text, client, servers[NAME])
-    with suppress(tomllib.TOMLDecodeError):
-        if tomllib.loads(replaced) == target:
+    with suppress(UsageError):
+        if _parsed(replaced, client, name) == target:
             return replaced
     message = f"the server is configured in {name} in a form that cannot be replaced"
     raise UsageError(message, remedy="remove it there and try again")
 
 
 def _parsed(text: str, client: McpClient, name: str) -> dict[str, Any]:
+    import tomllib  # not needed to name the clients
+
     try:
         document = tomllib.loads(text) if client.is_toml else json.loads(text) if text.strip() else {}
     except ValueError as error:

@@ -160,8 +160,7 @@ class Offer:
     @property
     def name(self) -> str:
         """Return the name by which clients call it."""
-        name: str = self.form["name"]
-        return name
+        return str(self.form["name"])
 
 
 @dataclass(frozen=True, slots=True)
