@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import Group, ask, command, opened
-from commonplace.cli.invocation import Invocation
-from commonplace.cli.rows import Answer, Line, Row, counted, emit, joined, listed, note
+from commonplace.cli.app import Group, ask
+from commonplace.cli.rows import Answer, Line, Row, counted, joined, listed, note
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -47,22 +46,21 @@ def index(engine: Engine, /, file: Path) -> Answer:
     return report, rows if report.is_replaced else []
 
 
-@command(knowledge, click.argument("agent"))
+@ask(knowledge, click.argument("agent"), is_long=True)
 @click.argument("text", nargs=-1, required=True)
 @click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of texts.")
-def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], limit: int | None) -> None:
+def query(engine: Engine, /, agent: str, text: tuple[str, ...], limit: int | None) -> Answer:
     """Find what AGENT knows about TEXT, best first.
 
     If more is found than wanted and there is a key for a language model, that model re-ranks.
 
     Example: commonplace knowledge query TravelAgent "capital of Japan"
     """
-    with opened(invocation, is_long=True) as engine:
-        result = engine.knowledge.retrieve(agent, " ".join(text), limit)
+    result = engine.knowledge.retrieve(agent, " ".join(text), limit)
     reranker = f", re-ranked by {result.reranked_by}" if result.reranked_by else ""
     hits = listed(result.hits, lambda hit: Row(hit.id, (f"score {hit.score:.2f}",), hit.content), is_numbered=True)
     rows = [Line(f"{result.agent} knows{reranker}:", "bold"), "", *hits, f"\nTotal latency: {result.latency_ms}ms"]
-    emit(invocation, result, rows if result.hits else Line(f"{result.agent} knows nothing about this.", "bold"))
+    return result, rows if result.hits else Line(f"{result.agent} knows nothing about this.", "bold")
 
 
 @ask(knowledge, click.argument("agent"))

@@ -717,9 +717,6 @@ class Engine:
 
         The setting `log.queries` decides whether it has the query's hash, its text, or is not written at all. Hits are
         logged by the paths of artifacts and digests of memories' ids. Failures to write are ignored.
-
-        Args:
-            call: the name of the call.
         """
         if not isinstance(getattr(result, "hits", None), tuple):
             raise UsageError(f"result is {result!r:.80}", remedy="give what `search` or `context` returned")
