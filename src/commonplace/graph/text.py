@@ -76,12 +76,12 @@ def day(at: datetime | None) -> str:
 
 
 def overtaken(fact: RelationView) -> str:
-    """Say what held before a fact, and when: `before: Boston, 2026-01-10 to 2026-06-01`; "" if unknown."""
+    """Say what held before a fact, and when: `before: Boston, 2026-01-10 to 2026-06-01`; "" if nothing is known."""
     old = fact.attributes.get("overtook")
     if not isinstance(old, dict):
         return ""
-    days = " to ".join(day[:10] for day in (str(old.get("valid_from")), str(old.get("valid_to"))) if day)
-    return f"before: {old.get('target_name')}, {days}"
+    since, until = (str(old.get(name) or "")[:10] for name in ("valid_from", "valid_to"))
+    return f"before: {old.get('target_name')}, {f'{since} to' if since else 'until'} {until}"
 
 
 def replaced(fact: RelationView) -> str:

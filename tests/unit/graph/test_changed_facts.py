@@ -65,6 +65,13 @@ def test_the_current_fact_tells_what_held_before_it_and_when(book: Engine) -> No
     assert both == ["Seattle", "Boston"]
 
 
+def test_the_current_fact_tells_until_when_another_held_that_began_at_an_unknown_time(book: Engine) -> None:
+    book.graph.add_triplet("Ann", "LIVES_IN", "Bern", valid_to="2024-05-01")
+    book.graph.add_triplet("Ann", "LIVES_IN", "Basel", valid_from="2024-05-01")
+    [now] = book.graph.search_edges("where does Ann live", 1)
+    assert (now.target_name, overtaken(now)) == ("Basel", "before: Bern, until 2024-05-01")
+
+
 @pytest.mark.parametrize(
     ("older", "newer", "pair"),
     [
