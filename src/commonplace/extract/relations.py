@@ -23,7 +23,7 @@ from commonplace.text.words import entries
 MOVES: Final = {
     ("person", "place"): "LIVES_IN",
     ("person", "organization"): "WORKS_FOR",
-    **{(kind, "place"): "LOCATED_IN" for kind in ("organization", "project", "event", "tool", "concept")},
+    **{(kind, "place"): "LOCATED_IN" for kind in ("organization", "project", "event", "tool", "concept", "place")},
     **{(kind, "file"): "PART_OF" for kind in ("file", "concept")},
     **{(kind, "tool"): "USES" for kind in ("organization", "person", "project", "concept", "file")},
 }

@@ -139,6 +139,8 @@ def test_who_hands_something_over_leads_it_no_longer(book: Engine, said: str, is
         ("The standup is on Monday.", "The standup got pushed back to Tuesday.", "Monday Tuesday"),
         ("The standup is on Monday.", "We moved the standup to Tuesday.", "Monday Tuesday"),
         ("The standup is at 9:30.", "The standup was postponed to 10:00.", "9:30 10:00"),
+        ("The office is in Lisbon.", "The office moved to Madrid.", "Lisbon Madrid"),
+        ("Our office is in Lisbon.", "We moved our office from Lisbon to Madrid.", "Lisbon Madrid"),
     ],
 )
 def test_what_is_handed_over_or_moved_has_the_new_value_alone(book: Engine, older: str, newer: str, pair: str) -> None:
