@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass
+from commonplace.dates.vocabulary import MONTH_NAMES, MONTHS
 from commonplace.errors import UsageError
 from commonplace.extract.words import COUNTRIES, STATES
 from commonplace.lazy_regex import lazy_pattern
@@ -43,6 +44,11 @@ _HALVES: Final = lazy_pattern("[\ud800-\udfff]")
 """Lone surrogates, which cannot be encoded."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs"})
 _VERSIONED: Final = lazy_pattern(r"\d")
+_DAY: Final = lazy_pattern(
+    r"(?:the )?(?:(?P<d>\d\d?)(?:st|nd|rd|th)?(?: of)? (?P<m>[a-z]+)"
+    r"|(?P<month>[a-z]+)\.? (?:the )?(?P<day>\d\d?)(?:st|nd|rd|th)?)(?:,? (?P<year>\d{4}))?",
+    re.IGNORECASE,
+)
 _EXTENSION: Final = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
 _SAME: Final = {
@@ -126,9 +132,11 @@ def parts(name: str) -> tuple[str, ...]:
 def loose(name: str) -> str:
     """Return a looser form of the name of a thing: without a legal form (`Inc`), a word like `project`, or dots.
 
-    Well-known names of one thing have the same loose form.
+    Well-known names of one thing have the same loose form, and so have spellings of a day: `June 3`, `3rd of June`.
     """
     text = unicodedata.normalize("NFKC", cleaned(name))
+    if (day := _DAY.fullmatch(text)) is not None and (month := MONTHS.get((day["m"] or day["month"]).lower())):
+        text = f"{MONTH_NAMES[month - 1]} {int(day['d'] or day['day'])} {day['year'] or ''}"
     return best_known(_POSSESSIVE.sub("", _KIND_WORDS.sub("", _LEGAL.sub("", text))))
 
 

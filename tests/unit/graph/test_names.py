@@ -168,6 +168,9 @@ def found(name: str, type_: str, *candidates: NamedEntity) -> str | None:
         ("Acme", "organization", known("Acme Inc.", type="organization")),
         ("the auth module", "concept", known("auth service", "auth module")),
         ("USA", "place", known("United States", type="place")),
+        ("3 June", "concept", known("June 3")),
+        ("the 3rd of June", "concept", known("June 3")),
+        ("3 Sept 2026", "concept", known("September 3rd, 2026")),
     ],
 )
 def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidate: NamedEntity) -> None:
@@ -191,6 +194,9 @@ def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidat
         ("Mercury", "project", known("Mercury", type="place")),
         ("C", "tool", known("C++", type="tool")),
         ("Georgia", "person", known("Georgia", type="place")),
+        ("3 June", "concept", known("June 30")),
+        ("3 June", "concept", known("3 July")),
+        ("3 June 2026", "concept", known("June 3")),
     ],
 )
 def test_a_name_that_only_looks_alike_is_a_new_entity(name: str, type_: str, candidate: NamedEntity) -> None:
