@@ -97,7 +97,8 @@ class Attributes:
         self._rather = PATTERNS["rather"].search(self._text)
         if self._rather is not None:  # `not Dana but Raj` is read like `Raj`, at the same offsets
             first, last = self._rather.span()
-            self._text = f"{self._text[:first]}{' ' * (last - first)}{self._text[last:]}"
+            verb = " " * (self._rather.start("verb") - first) + (self._rather["verb"] or "")
+            self._text = f"{self._text[:first]}{verb:<{last - first}}{self._text[last:]}"
         self._text = PATTERNS["passive"].sub(lambda match: " " * len(match[0]), self._text)
         is_open = PATTERNS["open"].search(self._text) is not None or is_hedged(self._text)
         self._is_sure = self._is_sure and not is_open
@@ -135,7 +136,8 @@ class Attributes:
         """Return what a sentence says that the value of a statement is not: `Raj, not Dana`, `not Dana but Raj`."""
         rather = self._rather
         if rather is not None and rather.start("y") == statement.target.start - self._begin:
-            return self._value(rather.start("x"), rather["x"], "value")
+            lasts = rather["verb"] is None or self._is_lasting(statement.target, len(self._text))
+            return self._value(rather.start("x"), rather["x"], "value") if lasts else None
         behind = max(statement.source.end, statement.target.end) - self._begin
         match = PATTERNS["and not"].match(self._text, max(behind, 0))
         value = None if match is None else self._value(match.start("x"), match["x"], "value")

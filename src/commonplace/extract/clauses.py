@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, product
 from typing import Any, Final
 
 from commonplace.dataclasses import replace
@@ -27,7 +27,7 @@ from commonplace.extract.relations import (
     stated,
 )
 from commonplace.extract.verbs import FORMS, VerbGroup, read_group
-from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, NOUNS, PATTERNS, ROLES
+from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, NOUNS, PATTERNS, PREPOSITIONS, ROLES
 
 _FURTHEST: Final = 16
 _CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however)\b")
@@ -133,6 +133,7 @@ _OF_PEOPLE: Final = frozenset({"LIVES_IN", "WORKS_FOR"})
 _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
 _TAIL_ENDS: Final = frozenset(", ; . ! and but so because to which where — –".split())
 _SINCE_CHANGED: Final = frozenset("originally initially formerly previously had first once".split())
+_NOT_ONLY: Final = frozenset("only just merely simply also".split())
 _FORMER: Final = frozenset("former ex".split())
 _ROLE_ENDS: Final = frozenset(", ; who which that and or not".split())
 _MAX_TITLE_LENGTH: Final = 8
@@ -171,7 +172,8 @@ class Clauses:
         if subject:
             self._subject = subject
         fact = self._as_fact(group, end)
-        if fact is None or has_condition_behind(tokens, behind, min(end + _FURTHEST_OBJECT, tokens.count)):
+        readings = [reading for reading in (fact, self._rather(group, end)) if reading is not None]
+        if not readings or has_condition_behind(tokens, behind, min(end + _FURTHEST_OBJECT, tokens.count)):
             return
         words = _CUT.split(tokens.text[tokens.start[group.first] : tokens.end[end - 1]], maxsplit=1)[0]
         is_move = group.form.lemma in _MOVING_AWAY
@@ -185,7 +187,7 @@ class Clauses:
         is_bygone = tokens.any_of(_SINCE_CHANGED, group.first - _MAX_TITLE_LENGTH, group.verb) or any(
             lower == "ago" and index not in self.line.dated for index, lower in enumerate(tokens.lower)
         )
-        for statement in self._stated(fact, subject, behind):
+        for statement in chain.from_iterable(self._stated(reading, subject) for reading in readings):
             is_state = statement.relation in _STATES
             if is_state and (is_brief or is_out or (is_leaving and statement.relation == "LIVES_IN" and not is_gone)):
                 continue
@@ -213,7 +215,8 @@ class Clauses:
         stop = next((number for number, lower in enumerate(tail) if lower in _TAIL_ENDS), len(tail))
         return "" if is_lasting(tail[:stop]) and not (is_open or is_other) else UNSURE
 
-    def _stated(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
+    def _stated(self, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
+        behind = group.verb + 1
         special = self._special(group, subject)
         if special is not None:
             yield from special
@@ -395,6 +398,16 @@ class Clauses:
                     return index - 1
                 return back if back - 1 >= 0 and not self.line.is_stop(back - 1) else index
         return index
+
+    def _rather(self, group: VerbGroup, end: int) -> VerbGroup | None:
+        """Return the group that states `in Denver` in `don't live in Boston but in Denver`, None if there is none."""
+        tokens = self.tokens
+        if not (group.is_negative or group.is_end) or group.is_modal or tokens.any_of(_NOT_ONLY, group.first, end):
+            return None
+        but = next((index for index in range(group.verb + 2, end - 1) if tokens.lower[index] == "but"), 0)
+        # In `I don't use Vim but Emacs is fine` and `I don't use Vim but ask`, another clause follows.
+        is_object = tokens.at(but + 1) in PREPOSITIONS or (end == tokens.count and but + 1 in self.line.starting)
+        return replace(group, verb=but, is_negative=False, is_end=False) if but and is_object else None
 
     def _as_fact(self, group: VerbGroup, end: int) -> VerbGroup | None:
         """Return a group that states a fact or its end; None if it is negated or modal."""

@@ -270,6 +270,12 @@ def test_how_something_is_for_the_moment_is_no_fact(book: Engine, text: str) -> 
         ("Atlas runs on AWS.", "Atlas runs on GCP, not AWS.", "AWS GCP"),
         ("Atlas uses MySQL.", "Atlas uses Postgres, not MySQL.", "MySQL Postgres"),
         ("user: My sister lives in Rome.", "user: My sister lives in Lisbon, not Rome.", "Rome Lisbon"),
+        ("user: I live in Boston.", "user: I don't live in Boston but in Denver.", "Boston Denver"),
+        ("user: I live in Boston.", "user: I no longer live in Boston but in Denver.", "Boston Denver"),
+        ("user: I live in Boston.", "user: I didn't move to Rome but to Denver.", "Boston Denver"),
+        ("Mira works for Acme.", "Mira doesn't work for Acme but for Globex.", "Acme Globex"),
+        ("user: I use Vim.", "user: I don't use Vim but Emacs.", "Vim Emacs"),
+        ("user: I drive a Volvo.", "user: I don't drive a Volvo but a Tesla.", "Volvo Tesla"),
     ],
 )
 def test_what_is_said_not_to_be_so_ends(book: Engine, older: str, newer: str, pair: str) -> None:
@@ -324,6 +330,9 @@ def test_what_is_used_again_for_a_while_or_perhaps_ends_nothing(book: Engine, th
         ("user: I use Emacs.", "user: I use Vim, not Emacs, for Go.", "Emacs Vim", "both"),
         ("user: My landlord is Dana.", "user: My manager is Raj, not Dana.", "Dana Raj", "both"),
         ("Atlas runs on AWS.", "In staging, Atlas runs on GCP, not AWS.", "AWS GCP", "both"),
+        ("user: I drive a Volvo.", "user: I don't drive a Volvo but a Tesla on weekends.", "Volvo Tesla", "disputed"),
+        ("Atlas uses MySQL.", "Atlas doesn't only use MySQL but Postgres.", "MySQL Postgres", "missing"),
+        ("Atlas uses MySQL.", "Atlas doesn't use Go but Postgres is fine.", "MySQL Postgres", "missing"),
     ],
 )
 def test_a_denial_ends_only_what_it_is_about(book: Engine, older: str, newer: str, pair: str, expected: str) -> None:
