@@ -38,12 +38,16 @@ def take_out(
     Return the ids of the entities and of the facts deleted, sorted, and of the facts that hold again or are undisputed.
     """
     mentioned = [mention for rows in graph.mentioned(episodes).values() for mention in rows]
-    entities, facts = (
-        list(dict.fromkeys(row.subject for row in mentioned if row.kind == kind)) for kind in GRAPH_KINDS
-    )
-    deleted = set(episodes)
-    before, erased = FactKeys(graph, runtime).revise(
-        graph.relations(facts).values(), lambda _, item: None if deleted & {item.episode, item.of} else item
+    entities, facts = (dict.fromkeys(row.subject for row in mentioned if row.kind == kind) for kind in GRAPH_KINDS)
+    deleted, gone, keys, count = set(episodes), set(episodes), FactKeys(graph, runtime), 0
+    while len(facts) > count:
+        # What a departure says of a fact goes with the last source that states the fact.
+        count, said = len(facts), keys.said_of(facts)
+        gone |= facts.keys() - {id_ for id_, item in said if not gone & {item.episode, item.of} and item.of != id_}
+        leaving = graph.mentioned([item.episode for _, item in said if item.of in gone]).values()
+        facts |= dict.fromkeys(row.subject for rows in leaving for row in rows if row.kind == "relation")
+    before, erased = keys.revise(
+        graph.relations(list(facts)).values(), lambda _, item: None if gone & {item.episode, item.of} else item
     )
     graph.erase_episodes(episodes)
     after, reopened = graph.relations(list(before)), []
@@ -214,6 +218,7 @@ class _EpisodeWriter:
                 aspect=fact.aspect,
                 doubt=doubt,
                 type=relation.type,
+                of=relation.id,
             )
             self.facts.say(ended)
             if successor and successor not in (relation.source, target.id) and doubt != UNSURE:
@@ -436,10 +441,10 @@ class MemoryFeed:
             if live is None and not episodes:
                 continue
             readings = readings or self.read()
+            if live is not None:
+                self.add(change, live, readings)  # first, so that what others say of facts that it states as well stays
             if episodes:
                 take_out(change.graph, readings.runtime, [episode.id for episode in episodes])
-            if live is not None:
-                self.add(change, live, readings)
             for link in change.links([id_]):
                 if link.type == SUPERSEDES and link.origin != RULE:
                     self.overtake(change, link.target, link.source, link.strength)

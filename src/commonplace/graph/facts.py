@@ -41,7 +41,8 @@ class Assertion:
         episode: an id, "" for a fact added directly; `start`, `end`: its span in the episode.
         aspect, doubt: see `Claim`.
         type: the relation type; stored in the row of the relation.
-        of: the episode whose fact this ends because its memory was linked as overtaken; "" if the source says so.
+        of: the episode whose fact this ends because its memory was linked as overtaken; or the fact that something
+            was left or ceased ends, or whose successor this is; "" for what the source says by itself.
     """
 
     home: str

@@ -44,6 +44,11 @@ def facts(book: Engine) -> dict[str, str]:
     return {fact.fact: fact.id for fact in book._runtime.store.graph("default").list_relations(EVER)}
 
 
+def targets(book: Engine, source: str) -> set[str]:
+    found = (book.graph.relation(each.id) for each in book._runtime.store.graph("default").list_relations(EVER))
+    return {each.target_name for each in found if each.source_name == source}
+
+
 def id_of(book: Engine, name: str) -> str:
     [id_] = [each.id for each in book._runtime.store.graph("default").list_entities(EVER) if each.name == name]
     return id_
@@ -178,6 +183,18 @@ class TestAMemory:
         assert receipt.verified
         assert holding(book, *MARKS) == []
         assert book._runtime.store.graph("default").counts() == before
+
+    def test_what_a_departure_said_of_it_goes_too(self, book: Engine) -> None:
+        """That billing ran on AWS, and so on Azure since, was told by the forgotten memory alone."""
+        memory = book.remember("Our billing service runs on AWS.", at="2026-01-05")
+        book.remember("We switched from AWS to Azure.", at="2026-02-05")
+        book.remember("We switched from Azure to Hetzner.", at="2026-02-10")
+        assert {"AWS", "Azure", "Hetzner"} == targets(book, "billing service")
+        book.update(memory.id, "Our billing service runs on AWS, with backups.")
+        assert {"AWS", "Azure", "Hetzner"} == targets(book, "billing service")
+        assert book.forget(memory.id).verified
+        assert "billing service" not in names(book)
+        assert targets(book, "we") == {"AWS", "Azure", "Hetzner"}
 
     def test_old_archived_ones_let_go_of_theirs_too(self, book: Engine, clock: Clock) -> None:
         book.archive("kettle 1")
