@@ -326,6 +326,11 @@ class MemoryFeed:
         episode = self._episode(memory)
         add_episode(change.graph, readings.runtime, episode, extraction, record.content, is_new=True)
 
+    def add_earlier(self, change: MemoryChange, memory: StoredMemory, at: float, readings: Readings) -> None:
+        """Add an episode for the earlier time at which the same was said, unless it is known from before then."""
+        if all(episode.reference_time > at for episode in change.graph.episodes_of_memory(memory.owner.id)):
+            self.add(change, replace(memory, owner=replace(memory.owner, at=at)), readings)
+
     def _episode(self, memory: StoredMemory) -> Episode:
         owner, record = memory.owner, memory.record
         return Episode(
@@ -358,7 +363,7 @@ class MemoryFeed:
             return  # it would be disputed, and raise a new question for a person who has just answered one
         runtime = self._runtime(None)
         episodes = graph.episodes_of_memory(newer)
-        episode = episodes[-1] if episodes else self._episode(memory)
+        episode = max(episodes, key=lambda each: each.reference_time, default=self._episode(memory))
         if fact.is_retracted or (fact.valid_from is not None and episode.reference_time <= fact.valid_from):
             return  # nothing ends before it began
         if not episodes:

@@ -310,7 +310,10 @@ class MemoryService:
                     else:
                         feed.follow(change, [stored.owner.id], readings, [stored] if outcome == "touched" else ())
                 later = now if memory.at is None else memory.at
-                if outcome == "touched" and later > stored.at and trust >= stored.record.trust:
+                if outcome == "touched" and later < stored.at and trust >= stored.record.trust:
+                    if feed is not None and readings is not None and memory.content == stored.record.content:
+                        feed.add_earlier(change, stored, later, readings)
+                elif outcome == "touched" and later > stored.at and trust >= stored.record.trust:
                     repeat, before = _Repeat(stored, later, trust, memory.at is not None), repeats.get(stored.owner.id)
                     is_last = before is None or later >= before.at
                     repeats[stored.owner.id] = repeat if is_last else before._replace(stored=stored)  # type: ignore[union-attr]

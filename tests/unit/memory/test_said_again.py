@@ -131,6 +131,16 @@ def test_the_graph_holds_again_what_is_said_again_and_keeps_what_was(book: Engin
     assert home() == [("Seattle", True)]
 
 
+def test_a_fact_begins_at_the_earliest_date_on_which_it_was_said(book: Engine) -> None:
+    for date in ("2026-02-10", "2025-03-01", "2025-03-01", "2025-06-01"):
+        memory = book.remember("Mira Okafor lives in Berlin.", at=date)
+    assert (memory.version, memory.at.date().isoformat()) == (1, "2026-02-10")
+    [home] = book.graph.search_edges("where does Mira live")
+    assert (str(home.valid_from)[:10], len(home.episodes)) == ("2025-03-01", 2)
+    assert book.forget(memory.id).verified
+    assert book.graph.counts().episodes == 0
+
+
 def test_what_is_kept_in_the_process_counts_from_a_date_that_is_given_alone(book: Engine, clock: Clock) -> None:
     book.remember(FIRST, tier="ultra")
     began = clock.now
