@@ -193,7 +193,8 @@ class Verdict(NamedTuple):
     at: float | None = None
 
 
-LATELY: Final = 31 * 86_400.0
+_DAY: Final = 86_400.0
+LATELY: Final = 31 * _DAY
 """Seconds after a change within which the old fact may still be stated before the change is reported."""
 
 
@@ -218,7 +219,7 @@ def judge(first: Fact, second: Fact) -> Verdict | None:
     if is_late and older.is_dated and not newer.is_dated:
         # "We moved last week", said right after "we live in Boston": the speaker of the latter forgot the move.
         assert told is not None
-        older, newer, began = newer, older, told
+        older, newer, began = newer, older, min(told, (newer.told or told) + _DAY)
     if doubt := _doubt(older, newer, began):
         return Verdict(doubt)
     return Verdict("a newer fact began then, and only one of them can hold", older, began)
@@ -228,7 +229,8 @@ def _doubt(older: Fact, newer: Fact, began: float) -> str:
     """Return why it is unclear that the newer fact ends the older one, "" if it is clear."""
     if newer.stated_to is not None and (older.valid_to is None or newer.stated_to < older.valid_to):
         return "the newer one ends before the older one"
-    if older.still is not None and older.still > began:
+    reported = newer.told if newer.is_dated and newer.told is not None else -inf
+    if older.still is not None and older.still > began and not older.still < min(reported, began + LATELY):
         return "the older one was still stated after the newer one is said to begin"
     if not newer.is_dated and older.told is not None and older.told > began:
         return "the one that began earlier was stated later"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.clock import DAY
 
 from commonplace.graph.facts import LATELY, Assertion, Fact, judge
 from commonplace.graph.resolver import ResolvedFacts, Rule, chronological, resolve_facts
@@ -96,8 +97,17 @@ def test_who_is_trusted_less_ends_nothing() -> None:
 
 
 def test_what_was_still_said_later_is_not_ended_in_between() -> None:
-    again = [said("a", 1.0), said("a", 6.0), said("b", 7.0, valid_from=4.0)]
-    assert states(resolve_facts([], again, SINGLE)) == {"a1.0": "disputed", "b7.0": "disputed"}
+    for last_said, begun in ((4.0 + LATELY, LATELY + 5.0), (6.0, 5.0)):
+        again = [said("a", 1.0), said("a", last_said), said("b", begun, valid_from=4.0)]
+        assert set(states(resolve_facts([], again, SINGLE)).values()) == {"disputed"}
+
+
+def test_a_change_of_late_ends_what_was_still_said_before_it_was_reported() -> None:
+    """It holds until the change, or for the day on which it was said if that was later than the change."""
+    before = [said("a", 1.0), said("a", 6.0), said("b", 7.0, valid_from=4.0)]
+    assert facts(resolve_facts([], before, SINGLE)) == {"a1.0": (1.0, 4.0), "b7.0": (4.0, None)}
+    after = [said("a", 5.0), said("b", 10 * DAY, valid_from=4.0)]
+    assert facts(resolve_facts([], after, SINGLE)) == {"a5.0": (5.0, 5.0 + DAY), f"b{10 * DAY}": (4.0, None)}
 
 
 def test_many_targets_stand_beside_each_other() -> None:
