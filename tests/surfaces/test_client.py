@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.serving import DATABASES, new_store, serving
@@ -16,6 +18,7 @@ from commonplace.client import Client
 from commonplace.client.client import _OF_METHOD
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, ProviderError, StoreError, UsageError, VersionConflictError
+from commonplace.formats.json_values import plain
 
 OFFICE = "The Porto office moves to the fourth floor in May"
 
@@ -61,6 +64,40 @@ def test_services_answer_likewise(client: Client) -> None:
     assert client.ledger.query() == []
     assert "search_edges" in dir(client.graph)
     assert "recall" in dir(client)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda graph: graph.search_edges("where does Ann live", include_past=True),
+        lambda graph: graph.search_entities("Ann"),
+        lambda graph: graph.entity("Ann"),
+        lambda graph: graph.timeline("Ann"),
+        lambda graph: graph.neighbourhood("Ann"),
+        lambda graph: graph.path("Ann", "Rome"),
+        lambda graph: graph.build_context(["Ann"]),
+        lambda graph: graph.history(graph.entity("Ann").uuid),
+        lambda graph: graph.relation(graph.search_edges("Ann")[0].uuid),
+        lambda graph: graph.episodes(),
+        lambda graph: graph.communities(),
+        lambda graph: graph.disputes(),
+    ],
+)
+def test_the_graph_answers_with_the_values_of_the_engine(tmp_path: Path, ask: Callable[[Any], Any]) -> None:
+    store = tmp_path / "store"
+    with (
+        commonplace.open(store, embedder="hashing") as book,
+        serving(store) as http,
+        commonplace.connect(str(http.base_url)) as client,
+    ):
+        added = client.graph.add_episode("Ann lives in Rome. Bo works for Acme.", reference_time="2026-05-01")
+        book.graph.add_episode("Bo works for Globex.", reference_time="2026-05-01")
+        book.graph.add_episode("Ann moved to Oslo.", reference_time="2026-06-01")
+        assert (added.relations[0].valid_from, added.outcome) == (datetime(2026, 5, 1, tzinfo=UTC), "added")
+        here, there = ask(book.graph), ask(client.graph)
+        assert type(there) is type(here)
+        assert len(plain(here)) > 0
+        assert plain(there) == plain(here)
 
 
 def test_namespaces_are_kept_apart(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ from datetime import datetime
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Self
+from types import UnionType
+from typing import Any, BinaryIO, Final, Self, get_args, get_origin, get_type_hints
 from urllib.parse import quote, urlencode, urlsplit
 
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, ProviderError, StoreError, UsageError
+from commonplace.formats.json_values import View
 from commonplace.server.problems import error_of
 from commonplace.server.routes import OPERATIONS, Operation
 
@@ -31,7 +33,10 @@ _LISTED: Final = "memories"
 
 
 class Answer(dict[str, Any]):
-    """A JSON object whose members are attributes too: `result.hits[0].text`. Times are ISO 8601 texts."""
+    """A JSON object whose members are attributes too: `result.hits[0].text`. Times are ISO 8601 texts.
+
+    Results of `graph` are of the engine's types instead.
+    """
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -62,8 +67,25 @@ class _Calls:
             raise UsageError(f"{name}: {error}", remedy="see the method of `commonplace.Engine`") from error
         inputs = dict(list(bound.arguments.items())[1:])
         answer = self._send(operation, inputs)
+        if self._service == "graph":
+            function = inspect.unwrap(operation.function)
+            return _typed(eval(function.__annotations__["return"], function.__globals__), answer)  # noqa: S307 - ours
         member = operation.member or (_LISTED if name == "list" else "")
         return answer[member] if member else answer
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """Return the value of a type of the graph's results from its JSON form."""
+    arguments = get_args(kind)
+    if value is None or get_origin(kind) is UnionType:
+        return value if value is None else _typed(arguments[0], value)
+    if get_origin(kind) in (list, tuple):
+        return get_origin(kind)(_typed(arguments[0], item) for item in value)
+    if kind is datetime:
+        return datetime.fromisoformat(value)
+    if isinstance(kind, type) and issubclass(kind, View):
+        return kind(**{name: _typed(hint, value[name]) for name, hint in get_type_hints(kind).items()})
+    return value
 
 
 class Client(_Calls):
