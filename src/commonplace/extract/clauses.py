@@ -126,13 +126,14 @@ _FURTHEST_OBJECT: Final = 24
 _ADJECTIVES: Final = frozenset({"call", "require", "base"})
 _REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split())
 """Relations that a participle without a helper may state; `preferences based on` is no dependency."""
-_STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
+STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
 """Relations that no longer hold if stated in the past tense; `the outage was caused by a full disk` stays true."""
 _THINGS: Final = frozenset({"thing"})
 _OF_PEOPLE: Final = frozenset({"LIVES_IN", "WORKS_FOR"})
 _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
 _TAIL_ENDS: Final = frozenset(", ; . ! and but so because to which where — –".split())
 _SINCE_CHANGED: Final = frozenset("originally initially formerly previously had first once".split())
+_BREAKS: Final = frozenset(", ; and but".split())
 _NOT_ONLY: Final = frozenset("only just merely simply also".split())
 _FORMER: Final = frozenset("former ex".split())
 _ROLE_ENDS: Final = frozenset(", ; who which that and or not".split())
@@ -164,7 +165,12 @@ class Clauses:
         ]
         for number, group in enumerate(groups):
             if not self._doubtful[group.verb]:
-                end = groups[number + 1].first if number + 1 < len(groups) else self.tokens.count
+                end = self.tokens.count
+                if number + 1 < len(groups):
+                    # In `I moved to Rome and in May I left Acme`, the date is of the next clause.
+                    places = range((end := groups[number + 1].first) - 1, group.verb, -1)
+                    breaks = (index for index in places if self.tokens.lower[index] in _BREAKS)
+                    end = next((index for index in breaks if index not in self.line.dated), end)
                 yield from self._of_group(group, end)
 
     def _of_group(self, group: VerbGroup, end: int) -> Iterator[Statement]:
@@ -188,7 +194,7 @@ class Clauses:
             lower == "ago" and index not in self.line.dated for index, lower in enumerate(tokens.lower)
         )
         for statement in chain.from_iterable(self._stated(reading, subject) for reading in readings):
-            is_state = statement.relation in _STATES
+            is_state = statement.relation in STATES
             if is_state and (is_brief or is_out or (is_leaving and statement.relation == "LIVES_IN" and not is_gone)):
                 continue
             is_former = is_bygone and not statement.is_end and (is_state or statement.relation == "DECIDED")
@@ -279,7 +285,7 @@ class Clauses:
                 relation, is_future = "DECIDED", False
             # A state, not its beginning or end
             is_change = rule.is_event or rule.is_end or group.is_start or group.is_end
-            is_state = rule.relation in _STATES and not is_change
+            is_state = rule.relation in STATES and not is_change
             is_participle = group.is_reduced and group.voice == "passive"
             is_occasion = rule.before == _THINGS and lemma in ("hold", "take")
             is_over = is_state and group.is_past and not (group.is_perfect or is_participle or is_occasion)

@@ -17,7 +17,7 @@ from commonplace.dates import mentions as find_dates
 from commonplace.errors import UsageError
 from commonplace.extract import words as lists
 from commonplace.extract.attributes import GONE, NOBODY, Attributes
-from commonplace.extract.clauses import TRIGGERS, Clauses
+from commonplace.extract.clauses import STATES, TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import is_inside, is_question, is_reported, quotations
@@ -330,6 +330,7 @@ class _Reader:
         elif may_state:
             statements = chain(statements, Clauses(line, self._entities).statements())
         attributes = Attributes(line, self._entities.speaker, is_spoken=is_spoken)
+        moves: list[Claim] = []  # with a date, of what holds until the next
         of_attributes = ((item, True) for item in attributes.statements())
         for statement, is_attribute in chain(((item, False) for item in statements), of_attributes):
             is_quoted = is_inside(self._quotations, tokens.start[statement.verb])
@@ -343,11 +344,19 @@ class _Reader:
             claim = settler.settle(statement, is_reported=is_passed_on)
             if claim is None:
                 continue
+            if statement.is_event and not claim.is_end and claim.type in STATES and claim.valid_from is not None:
+                moves.append(claim)
             others = self._claims[first:]
             is_team = not statement.source.is_name
             self._claims[first:] = _joined(others, claim, is_team=is_team) if is_attribute else [*others, claim]
             if not is_passed_on:
                 self._exclude(attributes.excluded(statement), claim)
+        moves.sort(key=lambda move: (move.source, move.type, move.valid_from or 0.0))
+        self._claims += [  # `In May I moved to Bern, and in June I moved to Basel.`
+            replace(move, is_end=True, valid_from=None, valid_to=later.valid_from)
+            for move, later in pairwise(moves)
+            if (move.source, move.type) == (later.source, later.type) and move.valid_from != later.valid_from
+        ]
 
     def _exclude(self, excluded: Phrase | None, claim: Claim) -> None:
         """Add that a value named beside that of a claim is not the value, as of when the claim holds."""

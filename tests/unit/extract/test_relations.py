@@ -303,6 +303,7 @@ def test_each_noun_that_may_be_a_verb_is_a_verb_that_is_read() -> None:
         ("The release date is 3 June.", "3 June"),
         ("The due date is June 3 now.", "June 3"),
         ("Mom's birthday is June 3.", "June 3"),
+        ("Bo's birthday is 14 March 1990", "14 March 1990"),
         ("The anniversary is the 3rd of June.", "3rd of June"),
         ("The deadline is June 3, 2026.", "June 3, 2026"),
         ("The deadline is 2026-06-03.", "2026-06-03"),

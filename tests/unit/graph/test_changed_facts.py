@@ -285,6 +285,25 @@ def test_what_is_said_not_to_be_so_ends(book: Engine, older: str, newer: str, pa
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Ann moved to Bern in January, then moved to Basel last month.",
+        "In January Ann moved to Bern and last month Ann moved to Basel.",
+        "Ann moved to Basel last month, but in January Ann moved to Bern.",
+    ],
+)
+def test_of_two_dated_moves_in_a_sentence_the_later_ends_the_earlier(book: Engine, text: str) -> None:
+    tell(book, "Ann lives in Rome.", text, then="2026-06-10")
+    homes = {
+        each.target_name: (str(each.valid_from)[:10], str(each.valid_to)[:10])
+        for each in book.graph.search_edges("where does Ann live", include_past=True)
+    }
+    assert homes["Bern"] == ("2026-01-01", "2026-05-01")
+    assert homes["Basel"] == ("2026-05-01", "None")
+    assert homes["Rome"][1] != "None"
+
+
+@pytest.mark.parametrize(
     ("first", "second", "third", "interim"),
     [
         ("user: My manager is Dana.", "user: My manager is Raj now.", "user: My manager is Dana again.", "Raj"),
