@@ -199,8 +199,6 @@ class Patterns:
 
     def matches(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield (offset, pattern) for every pattern in the data, in no order."""
-        if not self._kinds:
-            return
         for begin in range(min(8, max(0, len(data) - 7))):
             windows = np.frombuffer(data, "<u8", (len(data) - begin) // 8, begin)
             # First the windows whose slot is occupied, then those that really are an anchor.

@@ -131,17 +131,15 @@ def chunk(
             f"chunks of {max_tokens} tokens with an overlap of {overlap} are impossible",
             remedy="the size must be at least 1 and the overlap under the size",
         )
-    if not text.strip():
-        return []
     lines = text.split("\n")
     offsets = [0, *accumulate(len(line) + 1 for line in lines)]
     cutter = _Cutter(text, lines, offsets, language, max_tokens, overlap, count_tokens)
     chunks: list[Chunk] = []
     match language:
         case "markdown":
-            sections = markdown.markdown_sections(text, lines)
+            sections = markdown.markdown_sections(lines)
         case "restructuredtext":
-            sections = markdown.underlined_sections(text, lines)
+            sections = markdown.underlined_sections(lines)
         case "config":
             sections = markdown.config_sections(lines)
         case "python" | "code":

@@ -105,8 +105,6 @@ def natural_language(text: str) -> str:
                 return language if is_match else ENGLISH
     words = set(_WORD.findall(text))
     foreign = words & _FOREIGN
-    if len(foreign) < 2:
-        return ENGLISH
     candidates = [
         (len(words & function_words), language)
         for language, function_words in FUNCTION_WORDS.items()

@@ -14,10 +14,8 @@ _ATX: Final = lazy_pattern(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _UNDERLINE: Final = lazy_pattern(r"([!-/:-@\[-`{-~])\1*$")
 _CONFIG: Final = lazy_pattern(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
 _LINK: Final = lazy_pattern(r"!?\[([^\[\]]*)\]\([^()]*\)")
-_MARKDOWN_HINT: Final = lazy_pattern(r"\n {0,3}[#=-]")
 _LABEL: Final = lazy_pattern(r"\.\. +(?:_[^\n]*:|[\w:+.-]+::.*)$")
 _ROLE: Final = lazy_pattern(r":[a-z][\w:+.-]*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
-_UNDERLINE_HINT: Final = lazy_pattern(r"\n([!-/:-@\[-`{-~])\1\1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,8 @@ def fenced_blocks(lines: Sequence[str], first: int = 0, last: int | None = None)
     return blocks if opened < 0 else [*blocks, (opened, last)]
 
 
-def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
+def markdown_sections(lines: Sequence[str]) -> list[Section]:
     """Cut at ATX and Setext headings outside fenced code and front matter."""
-    if not _MARKDOWN_HINT.search("\n" + text):
-        return sections_between((), lines)
     begin = front_matter_end(lines)
     starts = [Section(begin)] if begin else []
     fenced = {number for first, last in fenced_blocks(lines, begin) for number in range(first, last)}
@@ -109,14 +105,12 @@ def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
     return sections_between(starts, lines)
 
 
-def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
+def underlined_sections(lines: Sequence[str]) -> list[Section]:
     """Cut at titles underlined with one repeated sign, as in reStructuredText and plain text files.
 
     Levels follow the order in which underline styles first appear, as in reStructuredText. Labels and one-line
     directives directly above a title (`.. setting:: DEBUG`) stay with it.
     """
-    if not _UNDERLINE_HINT.search(text):
-        return sections_between((), lines)
     starts: list[Section] = []
     styles: dict[tuple[str, bool], int] = {}
     for number in range(1, len(lines)):

@@ -151,9 +151,8 @@ def analyse(text: str, language: str = ENGLISH) -> list[str]:
 
 def written_words(text: str) -> list[str]:
     """Return the runs between spaces and ASCII punctuation, in NFKC."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    return text.encode("utf-8", "surrogatepass").translate(_BLANKED).decode("utf-8", "surrogatepass").split()
+    written = unicodedata.normalize("NFKC", text).encode("utf-8", "surrogatepass")
+    return written.translate(_BLANKED).decode("utf-8", "surrogatepass").split()
 
 
 def passage_language(entry: IndexEntry) -> str:
