@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from itertools import pairwise
@@ -218,9 +218,7 @@ def _mark_outside(deepest: int) -> re.Pattern[str]:
 _WRITTEN: Final = lazy_pattern(r"&#([0-9]{1,7});")
 
 
-@cache
-def _pattern(source: str) -> re.Pattern[str]:
-    return lazy_pattern(source)
+_pattern: Final[Callable[[str], re.Pattern[str]]] = cache(lazy_pattern)
 
 
 PageKind = Literal["day", "long"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -299,12 +298,12 @@ class Candidate:
     rejected: Reason | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Trace:
     """How a result was made.
 
     Attributes:
-        make: returns `candidates`, on demand because most searches are never explained.
+        candidates: the best ranked ones, hits and rejected, in rank order; at most `TRACE_LENGTH` beyond the hits.
         terms: the words of the query as the lexical index reads them, the terms of each; the first is the English one.
         numbers: passage number of each hit, by hit id.
         times: the times that the query names, as they were understood.
@@ -312,7 +311,7 @@ class Trace:
         held_back: the best score of each owner that was ranked but lies below the minimum score.
     """
 
-    make: Callable[[], Sequence[Candidate]] = field(repr=False, compare=False)
+    candidates: Sequence[Candidate] = field(repr=False, compare=False)
     terms: tuple[tuple[str, ...], ...]
     min_score: float
     numbers: Mapping[str, int]
@@ -320,11 +319,6 @@ class Trace:
     passages: int = 0
     moved: Mapping[str, str] = field(default_factory=dict)
     held_back: tuple[float, ...] = ()
-
-    @cached_property
-    def candidates(self) -> Sequence[Candidate]:
-        """The best ranked ones, hits and rejected, in rank order; at most `TRACE_LENGTH` beyond the hits."""
-        return self.make()
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,7 +460,7 @@ def _trace_of(trace: Trace, ids: set[str]) -> Trace:
     return replace(
         trace,
         numbers={id_: number for id_, number in trace.numbers.items() if id_ in ids},
-        make=lambda: [
+        candidates=[
             replace(item, rejected="beyond the limit") if item.number in dropped else item for item in trace.candidates
         ],
     )
@@ -512,7 +506,7 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
         first,
         trace=replace(
             first.trace,
-            make=lambda: tuple(chain.from_iterable(trace.candidates for trace in traces)),
+            candidates=tuple(chain.from_iterable(trace.candidates for trace in traces)),
             numbers=dict(chain.from_iterable(trace.numbers.items() for trace in traces)),
             moved=dict(chain.from_iterable(trace.moved.items() for trace in traces)),
             held_back=tuple(chain.from_iterable(trace.held_back for trace in traces)),

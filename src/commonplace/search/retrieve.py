@@ -312,7 +312,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     ordered = [row for row in ordered if row not in copies][: request.limit]
     traced = sorted([*((row, None) for row in ordered), *rejected[:TRACE_LENGTH]])
     trace = result.Trace(
-        make=lambda: [_candidate(ranking, row, float(scores[row]), rejection) for row, rejection in traced],
+        candidates=[_candidate(ranking, row, float(scores[row]), rejection) for row, rejection in traced],
         terms=ranking.words,
         min_score=request.min_score,
         numbers={ids[row]: int(candidates.numbers[row]) for row in ordered},

@@ -106,7 +106,7 @@ def test_code_that_has_no_room_ends_with_a_line() -> None:
 
 def result(*hits: Hit) -> SearchResult:
     numbers = {each.id: int(each.id) for each in hits if each.id.isdigit()}
-    trace = Trace(make=tuple, terms=(), min_score=0.0, numbers=numbers)
+    trace = Trace(candidates=(), terms=(), min_score=0.0, numbers=numbers)
     return SearchResult("q", "n", "two-stage", Filter(), hits, (), 0, degraded=False, notices=(), trace=trace)
 
 

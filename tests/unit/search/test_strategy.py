@@ -75,7 +75,7 @@ def result(*hits: Hit, took: int, stages: tuple[Stage, ...], **told: bool) -> Se
         latency_ms=took,
         degraded=told.get("degraded", False),
         notices=notices,
-        trace=Trace(make=tuple, terms=(), min_score=0.0, numbers={}),
+        trace=Trace(candidates=(), terms=(), min_score=0.0, numbers={}),
     )
 
 
