@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.consolidation import pairs as clustering
-from commonplace.consolidation.pairs import hubs
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NoRelation
@@ -87,7 +86,7 @@ def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -
 def worth_comparing(turns: Sequence[str]) -> list[bool]:
     """Return for each turn whether it has enough distinctive words to be compared with others."""
     turn_words = [frozenset(analyse(turn)) for turn in turns]
-    common = hubs(turn_words)
+    common = clustering.hubs(turn_words)
     return [len(words - common) >= MIN_WORDS for words in turn_words]
 
 

@@ -67,11 +67,8 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
 
 def _spellings(query: str) -> dict[str, str]:
     """Return the words of a query by their terms: for the term of a part of an identifier that part, else the word."""
-    words = _WORDS.findall(query)
-    parts = _PARTS.findall(query)
-    humps = _HUMPS.findall(query)
-    spelled: dict[str, str] = {}
-    for word in chain(words, parts, humps):
+    words, spelled = _WORDS.findall(query), dict[str, str]()
+    for word in chain(words, _PARTS.findall(query), _HUMPS.findall(query)):
         terms = analyse(word)
         if len(terms) == 1:
             spelled.setdefault(terms[0], word.strip(".-_"))

@@ -28,7 +28,6 @@ from commonplace.search import result
 from commonplace.search.rank import POOL, Ranking, RankingContext, combined, order, placed
 from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, kinds_of, prepare
-from commonplace.search.result import without_secrets
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, TIME, WORDS, Candidates, Phrasing, TokenRows
 from commonplace.search.time import ONSETS, begins_at, dated_owners, passages_worth_recalling
 from commonplace.store.schema import is_reserved
@@ -321,7 +320,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
         moved={ids[row]: ids[anchors[row]] for row in ordered if anchors[row] != row and anchors[row] in ids},
         held_back=tuple(held_back),
     )
-    return without_secrets(hits[: request.limit]), trace
+    return result.without_secrets(hits[: request.limit]), trace
 
 
 def _choose(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from commonplace.lazy_regex import lazy_pattern
@@ -15,7 +14,7 @@ ENGLISH: Final = "english"
 _WORDS: Final = word_lists(Path(__file__).with_name("stopwords.txt"))
 TASK_WORDS: Final = _WORDS.pop("task")
 """English words that ask for work, whatever its subject."""
-FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(_WORDS)
+FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = _WORDS
 """Function words by language (the name of its Snowball stemmer), with diacritics, in lower case."""
 STOP_WORDS: Final = FUNCTION_WORDS[ENGLISH]
 """The English function words."""

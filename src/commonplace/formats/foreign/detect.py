@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import chats, markdown, stores
 from commonplace.formats.foreign.reader import ForeignData, Notes, load_json, markdown_files, read_text
 
-READERS: Final[Mapping[str, Callable[[Path], ForeignData]]] = MappingProxyType(
-    {
-        "basic-memory": markdown.read_basic_memory,
-        "chat": chats.read_messages,
-        "chatgpt": chats.read_chatgpt,
-        "claude": chats.read_claude,
-        "cortexgraph": stores.read_cortexgraph,
-        "markdown": markdown.read_notes,
-        "mcp-memory": stores.read_mcp_memory,
-        "mem0": stores.read_mem0,
-        "openclaw": markdown.read_openclaw,
-    }
-)
+READERS: Final[Mapping[str, Callable[[Path], ForeignData]]] = {
+    "basic-memory": markdown.read_basic_memory,
+    "chat": chats.read_messages,
+    "chatgpt": chats.read_chatgpt,
+    "claude": chats.read_claude,
+    "cortexgraph": stores.read_cortexgraph,
+    "markdown": markdown.read_notes,
+    "mcp-memory": stores.read_mcp_memory,
+    "mem0": stores.read_mem0,
+    "openclaw": markdown.read_openclaw,
+}
 """Readers by format; they raise NotFoundError for a missing path, UsageError if nothing in it can be read."""
 
 KNOWN_FORMATS: Final = (
