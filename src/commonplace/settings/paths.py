@@ -110,7 +110,7 @@ class StoreAddress(str):
 
     password: str
 
-    def __new__(cls, url: str, password: str = "") -> StoreAddress:
+    def __new__(cls, url: str) -> StoreAddress:
         """Return an address, with its password split off."""
         from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -125,7 +125,7 @@ class StoreAddress(str):
         netloc = f"{name}@{hosts}" if name else hosts
         rest = parts._replace(scheme="", netloc="", query=urlencode(query, quote_via=quote)).geturl()
         address = super().__new__(cls, f"{parts.scheme}://{netloc}{rest}")  # `geturl` omits // without a host
-        address.password = password or secret
+        address.password = secret
         return address
 
 
