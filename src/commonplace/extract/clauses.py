@@ -14,18 +14,7 @@ from commonplace.extract.modality import doubtful_places, has_condition_behind, 
 from commonplace.extract.model import UNSURE
 from commonplace.extract.names import Phrase
 from commonplace.extract.phrases import Line, read_before, read_behind
-from commonplace.extract.relations import (
-    LIKING,
-    MAX_LENGTH,
-    MOVES,
-    MOVING,
-    RULES,
-    VERBS_OF_RULES,
-    Rule,
-    Statement,
-    fitting_type,
-    stated,
-)
+from commonplace.extract.relations import MAX_LENGTH, MOVES, RULES, Rule, Statement, fitting_type, stated
 from commonplace.extract.verbs import FORMS, VerbGroup, read_group
 from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, NOUNS, PATTERNS, PREPOSITIONS, ROLES
 
@@ -115,8 +104,11 @@ def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[St
             yield stated(group, user, target, "USES", stop, is_event=True, is_end=is_end, is_past=False)
 
 
-_MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
-_TELLING: Final = VERBS_OF_RULES | {"decide"}
+_MOVING: Final = frozenset("move switch migrate transition change convert".split())
+_MOVING_AWAY: Final = _MOVING | {"relocate", "settle"}
+_LIKING: Final = frozenset("prefer like love enjoy favor favour".split())
+"""Verbs of liking. Their object may be anything, so `decisions` reads them."""
+_TELLING: Final = frozenset(lemma for lemma, *_ in RULES) | _MOVING | {"decide"}
 TRIGGERS: Final = frozenset(
     ["is", "are", "was", "were", *(word for word, forms in FORMS.items() if forms[0].lemma in _TELLING)]
 )
@@ -259,9 +251,9 @@ class Clauses:
             return decided(self.line, group, subject)
         if group.is_decided:
             return iter(())
-        if lemma in MOVING:
+        if lemma in _MOVING:
             return moved(self.line, self.entities, group, subject)
-        if lemma in LIKING:
+        if lemma in _LIKING:
             return preferred(self.line, group, subject)
         if lemma == "replace" and (statements := list(replaced(self.line, group, subject))):
             return iter(statements)

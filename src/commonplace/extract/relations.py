@@ -29,12 +29,6 @@ MOVES: Final = {
 }
 """Relation of `X moved (from Z) to Y` or `X switched to Y`, by the types of X and Y."""
 
-MOVING: Final = frozenset({"move", "switch", "migrate", "transition", "change", "convert"})
-
-
-LIKING: Final = frozenset("prefer like love enjoy favor favour".split())
-"""Verbs of liking. Their object may be anything, so `decisions` reads them."""
-
 
 class Rule(NamedTuple):
     """One line of the table.
@@ -85,7 +79,6 @@ def _rules() -> dict[Key, list[Rule]]:
 
 RULES: Final = _rules()
 MAX_LENGTH: Final = max(len(key[2]) for key in RULES)
-VERBS_OF_RULES: Final = frozenset(key[0] for key in RULES) | MOVING
 
 
 SINCE: Final = frozenset({"since", "from", "starting", "beginning", "after", "as"})

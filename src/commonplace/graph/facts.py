@@ -21,8 +21,6 @@ EVIDENCE: Final = "evidence"
 """Key of the assertion in the detail of a happening."""
 
 Saying = Literal["said", "denied", "once", "settled", "beside"]
-DECISIONS: Final = ("settled", "beside")
-"""What a person decides about facts that are known by then."""
 
 
 @dataclass(frozen=True, slots=True)

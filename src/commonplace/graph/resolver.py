@@ -17,22 +17,14 @@ import numpy as np
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.extract.model import SENSITIVE, UNSURE
-from commonplace.graph.facts import (
-    DECISIONS,
-    MIN_CONFIDENCE,
-    Assertion,
-    Fact,
-    fact_of,
-    first_said,
-    judge,
-    overlap,
-    relation_of,
-)
+from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, fact_of, first_said, judge, overlap, relation_of
 from commonplace.graph.kinds import SYMMETRIC
 from commonplace.types.graph import Relation
 
 DISPUTES: Final = uuid.UUID("5b0e2f57-6b0e-5d0c-8a39-2a3f6c0b9d11")
 """Namespace of the UUIDv5 of disputes, named by their oldest fact."""
+DECISIONS: Final = ("settled", "beside")
+"""What a person decides about facts that are known by then."""
 MAX_MET: Final = 512
 """Maximum number of facts of each kind compared with one: that hold when it begins, that begin next, without an end."""
 
