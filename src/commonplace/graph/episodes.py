@@ -90,11 +90,8 @@ def add_episode(
 ) -> Added:
     """Write an episode with its entities, mentions and facts.
 
-    A stored episode with the same id is deleted first; an identical one is left unchanged.
-
-    Args:
-        content: the text of the extraction, if the episode itself holds none.
-        is_new: the id is new, so no episode with it is stored.
+    A stored episode with the same id is deleted first, unless the id is new; an identical one is left unchanged. The
+    text of the extraction is in `content` if the episode itself holds none.
     """
     stored = None if is_new else graph.episodes([episode.id]).get(episode.id)
     if stored is not None:

@@ -56,10 +56,7 @@ class _Places:
         return "within" if right in around_first or left in around_second else compare(first, second)
 
     def _place(self, id_: str) -> tuple[frozenset[str], set[str]]:
-        """Return the forms of a target's names, empty if it is no place, and the ids of the places that contain it.
-
-        Cached, since a target is compared with all others of its key.
-        """
+        """Return the forms of a target's names, empty if it is no place, and the ids of the places that contain it."""
         if id_ in self.read:
             return self.read[id_]
         forms, around = frozenset[str](), set[str]()

@@ -112,8 +112,7 @@ def borne_out(answer: Any, text: Text) -> tuple[Extraction, int]:
     """Return the part of a model's answer that the text supports, and the number of items skipped.
 
     Raises:
-        ProviderError: the answer has the wrong form, exceeds a limit, or nothing in it is supported. The message says
-            which, so that it can be sent to the model.
+        ProviderError: it has the wrong form, exceeds a limit, or is not supported; says so in words for the model.
     """
     if not isinstance(answer, Mapping):
         raise ProviderError("the answer is not a JSON object")

@@ -57,8 +57,7 @@ def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int,
 
     Args:
         depth: maximum number of steps; 0 returns the starts.
-        limit: maximum number of ids, the starts included.
-        fan_out: maximum number of edges followed from one id.
+        limit, fan_out: maximum number of ids, the starts included, and of edges followed from one id.
     """
     starts = list(dict.fromkeys(start))
     rim = starts[:limit]

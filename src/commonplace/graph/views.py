@@ -396,8 +396,7 @@ class QueryFilters:
 
     def shows(self, relation: Relation) -> bool:
         """Return whether a fact passes the filters of time, of any type and group."""
-        was_known = self.as_of is None or relation.created_at <= self.as_of
-        if not was_known:
+        if self.as_of is not None and relation.created_at > self.as_of:
             return False
         start, end, is_retracted, _ = self.known_state(relation)
         if self.valid_at is not None:
@@ -414,10 +413,8 @@ class QueryFilters:
         return relation.valid_from, relation.valid_to, relation.is_retracted, relation.expired_at
 
     def has(self, entity: Entity) -> bool:
-        as_of = self.as_of
-        if as_of is None:
-            return entity.expired_at is None
-        return entity.created_at <= as_of and (entity.expired_at is None or entity.expired_at > as_of)
+        at = math.inf if self.as_of is None else self.as_of
+        return entity.created_at <= at and (entity.expired_at is None or entity.expired_at > at)
 
 
 class ViewBuilder:

@@ -192,8 +192,8 @@ class GraphReading(SpaceReading):
     def list_entities(self, filter_: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
         """Return the entities of the filter's types and groups, live at `known_at` or now, sorted by name, then id.
 
-        `with_past` without a time includes entities that were merged into others. An entity belongs to a group if it
-        was first named in it or an episode of the group mentions it.
+        `with_past` without a time includes merged entities. The groups of an entity are those of the episode that named
+        it first and of those that mention it.
         """
         rows = self._rows(SQL["entities"], **_values(filter_, limit), offset=offset)
         return [_ENTITIES.build(row) for row in rows]
@@ -400,9 +400,8 @@ class GraphChange(ChangingSpace, GraphReading):
         """Write an entity, replacing the one with the same id.
 
         Args:
-            passages: its searchable texts; an empty sequence removes them, None leaves them as they are. Their owner
-                has the kind "entity" and the entity's current id, name (as title), type, group (as a tag) and
-                `created_at`.
+            passages: its searchable texts; an empty sequence removes them, None leaves them as they are. They belong to
+                the kind "entity" and the entity's id, name (as title), type, group (as a tag) and `created_at`.
         """
         entity = checked(entity)
         self._put_searchable(entity, "entity", passages)

@@ -89,8 +89,7 @@ class Backend:
     def deliver(self, *, is_asked: bool = False) -> Delivery:
         """Deliver queued items and report what still waits; a server that is down is a notice, not an error.
 
-        Args:
-            is_asked: on request: ignore the time limit, and resend items that may have arrived or were refused.
+        On request, ignore the time limit, and resend items that may have arrived or were refused.
         """
         delivered: list[QueueItem] = []
         notices: list[str] = []
@@ -287,8 +286,7 @@ def session_of(
 ) -> GraphitiTools:
     """Return a session with the server that the settings name; nothing is sent or started yet.
 
-    Args:
-        namespace: a server started over FalkorDB lists and deletes its episodes without a group.
+    A server started over FalkorDB lists and deletes the episodes of the namespace without a group.
 
     Raises:
         UsageError: the settings name no server, or a setting is invalid.

@@ -118,11 +118,9 @@ class Outbox:
         return self._put(replace(item, sent_at=self._now()))
 
     def refused(self, item: QueueItem, refusal: str, *, is_sure: bool = True) -> None:
-        """Record that an item was refused or not delivered.
+        """Record the refusal of an item by the server, "" if it was not reached.
 
-        Args:
-            refusal: the refusal of the server, "" if it was not reached.
-            is_sure: it certainly did not arrive; else it is searched for before it is sent again.
+        If it is not sure that it did not arrive, it is searched for before it is sent again.
         """
         sent_at = None if is_sure else item.sent_at
         self._put(replace(item, sent_at=sent_at, refusals=item.refusals + bool(refusal), error=refusal))
