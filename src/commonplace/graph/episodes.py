@@ -41,13 +41,14 @@ def take_out(
     entities, facts = (dict.fromkeys(row.subject for row in mentioned if row.kind == kind) for kind in GRAPH_KINDS)
     deleted, gone, keys, count = set(episodes), set(episodes), FactKeys(graph, runtime), 0
     while len(facts) > count:
-        # What a departure says of a fact goes with the last source that states the fact.
+        # What a departure says of a fact, or a person decided, goes with the last source that states the fact.
         count, said = len(facts), keys.said_of(facts)
-        gone |= facts.keys() - {id_ for id_, item in said if not gone & {item.episode, item.of} and item.of != id_}
+        stating = ((id_, item) for id_, item in said if item.episode or item.saying == "said")
+        gone |= facts.keys() - {id_ for id_, item in stating if not gone & {item.episode, item.of} and item.of != id_}
         leaving = graph.mentioned([item.episode for _, item in said if item.of in gone]).values()
         facts |= dict.fromkeys(row.subject for rows in leaving for row in rows if row.kind == "relation")
     before, erased = keys.revise(
-        graph.relations(list(facts)).values(), lambda _, item: None if gone & {item.episode, item.of} else item
+        graph.relations(list(facts)).values(), lambda id_, item: None if gone & {id_, item.episode, item.of} else item
     )
     graph.erase_episodes(episodes)
     after, reopened = graph.relations(list(before)), []

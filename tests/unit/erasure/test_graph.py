@@ -196,6 +196,14 @@ class TestAMemory:
         assert "billing service" not in names(book)
         assert targets(book, "we") == {"AWS", "Azure", "Hetzner"}
 
+    def test_a_decision_about_a_fact_goes_with_what_stated_it(self, book: Engine) -> None:
+        memory = book.remember("Our billing service runs on AWS.", at="2026-01-05")
+        book.remember("We left AWS, I think.", at="2026-02-05")
+        [dispute] = book.graph.disputes()
+        book.graph.settle(dispute.relations[0].uuid, verdict="ended", reason="asked Tom")
+        assert book.forget(memory.id).verified
+        assert list(facts(book)) == [KETTLE]
+
     def test_old_archived_ones_let_go_of_theirs_too(self, book: Engine, clock: Clock) -> None:
         book.archive("kettle 1")
         with book._runtime.store.change_memories("default") as change:
