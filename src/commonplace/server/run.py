@@ -106,7 +106,8 @@ def run(
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
     )
-    signal.signal(signal.SIGTERM, _stop)
+    # As for Ctrl-C: uvicorn raises the signal again when it has finished.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     host = f"[{address.host}]" if ":" in address.host else address.host
     url = f"http://{host}:{listener.getsockname()[1]}" if address.path is None else f"unix:{address.path}"
     try:
@@ -119,11 +120,6 @@ def run(
         engines.close()
         if address.path is not None:
             address.path.unlink(missing_ok=True)
-
-
-def _stop(*_: object) -> None:
-    """Stop as for Ctrl-C: uvicorn raises the signal again when it has finished."""
-    raise KeyboardInterrupt
 
 
 def _listen(address: ListenAddress) -> socket.socket:
