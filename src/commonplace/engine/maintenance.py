@@ -234,8 +234,8 @@ class IndexMaintenance:
 
     def _named(self, root: Path) -> str:
         """Return a root's name in a note: inside a project it is relative, so that the project can be moved."""
-        update_index = project_of(self._directory)
-        return str(root.relative_to(update_index) if update_index and root.is_relative_to(update_index) else root)
+        project = project_of(self._directory)
+        return str(root.relative_to(project) if project and root.is_relative_to(project) else root)
 
     def _root(self, note: Note) -> Path:
         return (project_of(self._directory) or Path()) / note.id
