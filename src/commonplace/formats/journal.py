@@ -44,6 +44,9 @@ _FENCE: Final = lazy_pattern(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
 _DATED_HEADING: Final = r"#{2,3}[ \t]+(?:[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ \t]|\Z)"
 _COMMENT_MARK: Final = r"[ \t]*(?=\\*<!--[ \t]*memory:)"
 _BORDER: Final = lazy_pattern(rf"{_DATED_HEADING}|{_ID_LINE}")
+"""A line that no fenced code of a page extends past; `write_text` escapes such lines of a text, also in code.
+
+One missing backtick would turn all below it into code, and its memories would count as removed."""
 _CONFLICT_LINE: Final = r"(?:<{7}|>{7})[ ]"
 _CONFLICT: Final = lazy_pattern(_CONFLICT_LINE)
 _MARK_IN_FENCE: Final = lazy_pattern(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})")
@@ -70,20 +73,11 @@ def id_comment(memory_id: str) -> str:
     return f"<!-- memory: {write_characters(memory_id, _IN_ID)} -->"
 
 
-def fenced_lines(lines: Sequence[str]) -> list[bool]:
-    """Return for each line of a page whether it belongs to fenced code.
-
-    One missing backtick would turn all below it into code, and its memories would count as removed. So no code block
-    extends past an id comment or a heading with a time or a date; `write_text` escapes such lines of a text, also in
-    code.
-    """
-    return paired_fences(lines, _BORDER)
-
-
 def conflict_line(text: str) -> int:
     """Return the line, from 1, of the first version-control conflict marker outside code; 0 without a conflict."""
     lines = text.split("\n") if "<<<<<<< " in text else []
-    marks = [index for index, fenced in enumerate(fenced_lines(lines)) if not fenced and _CONFLICT.match(lines[index])]
+    fenced = paired_fences(lines, _BORDER)
+    marks = [number for number, line in enumerate(lines) if not fenced[number] and _CONFLICT.match(line)]
     return marks[0] + 1 if len(marks) > 1 else 0
 
 
@@ -117,7 +111,7 @@ def read_body(lines: Sequence[str], deepest: int) -> tuple[str | None, tuple[str
     links: list[str] = []
     text_lines: list[tuple[str, bool]] = []
     memory_id, is_gap = "", False
-    for line, fenced in zip(lines, fenced_lines(lines), strict=True):
+    for line, fenced in zip(lines, paired_fences(lines, _BORDER), strict=True):
         line_id = "" if fenced else id_in(line)
         if not line_id and (fenced or not is_footer(line)):
             if not (is_gap and is_blank(line)):
@@ -474,7 +468,7 @@ class _Reader:
 
     def __init__(self, lines: list[str], kind: PageKind) -> None:
         self._lines, self._kind, self._entry_level = lines, kind, LEVELS[kind]
-        self._fenced = fenced_lines(lines)
+        self._fenced = paired_fences(lines, _BORDER)
         self._ids = [id_in(line) for line in lines]
         self.levels: list[int] = []
         self._others: set[int] = set()  # headings in the form of the other kind of page
