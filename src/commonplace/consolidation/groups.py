@@ -26,7 +26,6 @@ from commonplace.errors import NoRelation
 from commonplace.extract import extract
 from commonplace.graph.names import MAX_NAME_CHARACTERS, normal
 from commonplace.ranking.arrays import restore, units
-from commonplace.store.store import Store
 from commonplace.text.sentences import say_the_same
 from commonplace.text.tokens import analyse
 from commonplace.types import HOLDS_BESIDE, RULE, SUPERSEDES, StoredMemory
@@ -174,13 +173,17 @@ NamesByForm = dict[str, str]
 """The names in a memory: each name as written, by its normal form, in which names are compared."""
 
 
-class Names:
-    """The names in the memories of a namespace, as of the creation of this object."""
+class Labels:
+    """The names and tags of memories, without those that carry no information: hubs, and in turns the speakers.
 
-    def __init__(self, store: Store, namespace: str) -> None:
+    Args:
+        memories: the active memories of the namespace, among which hubs are counted.
+    """
+
+    def __init__(self, runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> None:
         self._read = cache(names_in)
         self._in_graph: dict[tuple[str, int], Sequence[str]] = {}
-        graph = store.graph(namespace)
+        graph = runtime.store.graph(runtime.namespace)
         episodes = [entry for entry in graph.list_episodes(GraphFilter()) if entry.source == "memory"]
         mentioned = graph.mentioned([entry.id for entry in episodes]) if episodes else {}
         subjects = {ref.subject for refs in mentioned.values() for ref in refs if ref.kind == "entity"}
@@ -194,15 +197,28 @@ class Names:
         # A memory created in this period without an episode has no names: the graph has processed it.
         times = [entry.created_at for entry in episodes]
         self._followed = (min(times, default=inf), max(times, default=-inf))
+        self._hubs = clustering.hubs([self._names_in(memory).keys() for memory in memories])
+        self._tag_hubs = clustering.hubs([_tags(memory) for memory in memories])
+        self._speakers = speakers(memory.record.content for memory in memories if memory.owner.session)
 
-    def of(self, memory: StoredMemory) -> NamesByForm:
-        """Return the names in a memory."""
+    def names(self, memory: StoredMemory) -> NamesByForm:
+        ignored = self._hubs | self._speakers if memory.owner.session else self._hubs
+        return {form: name for form, name in self._names_in(memory).items() if form not in ignored}
+
+    def tags(self, memory: StoredMemory) -> set[str]:
+        return _tags(memory) - self._tag_hubs
+
+    def _names_in(self, memory: StoredMemory) -> NamesByForm:
         record = memory.record
         names = self._in_graph.get((memory.owner.id, record.version))
         if names is None:
             begin, end = self._followed
             names = () if begin <= memory.created_at <= end else self._read(record.content)
         return names_by_form([*record.entities, *names])
+
+
+def _tags(memory: StoredMemory) -> set[str]:
+    return {tag.casefold() for tag in memory.owner.tags}
 
 
 def names_in(content: str) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from itertools import combinations
 from typing import ClassVar, Final
 from uuid import UUID, uuid5
@@ -12,35 +11,17 @@ from uuid import UUID, uuid5
 from commonplace.consolidation import pairs
 from commonplace.consolidation.base import AgentPlan, ChangeRecorder, PlannedAgent
 from commonplace.consolidation.cluster import RELATED, doubt_text, listed_ids
-from commonplace.consolidation.groups import Names, NamesByForm, speakers, vectors_of
+from commonplace.consolidation.groups import Labels, NamesByForm, vectors_of
 from commonplace.consolidation.results import RelationResult
-from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
 from commonplace.errors import NoRelation, UsageError
-from commonplace.types import RULE, SUPERSEDES, Link, StoredMemory
+from commonplace.types import RULE, SUPERSEDES, Link
 from commonplace.types.ledger import Agent, Issue
 
 RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
 """Namespace of the UUIDv5 of pairs; it never changes, so that a pair has the same id in every run."""
 
 _MAX_LISTED: Final = 5
-
-
-class _Labels:
-    """The names and tags of memories, without those that carry no information: hubs, and in turns the speakers."""
-
-    def __init__(self, runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> None:
-        self._names = Names(runtime.store, runtime.namespace)
-        self._hubs = pairs.hubs([self._names.of(memory).keys() for memory in memories])
-        self._tag_hubs = pairs.hubs([_tags(memory) for memory in memories])
-        self._speakers = speakers(memory.record.content for memory in memories if memory.owner.session)
-
-    def names(self, memory: StoredMemory) -> NamesByForm:
-        ignored = self._hubs | self._speakers if memory.owner.session else self._hubs
-        return {form: name for form, name in self._names.of(memory).items() if form not in ignored}
-
-    def tags(self, memory: StoredMemory) -> set[str]:
-        return _tags(memory) - self._tag_hubs
 
 
 class RelationshipDiscovery(PlannedAgent[RelationResult]):
@@ -52,7 +33,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
 
     name: ClassVar[Agent] = "relations"
 
-    _labels: _Labels | None = None
+    _labels: Labels | None = None
 
     def scan(self) -> list[str]:
         """Return the pairs that may be related, highest confidence first, ties by id.
@@ -63,7 +44,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         store, namespace = self._runtime.store, self._runtime.namespace
         with store.snapshot():
             memories = self._runtime.memories()
-            labels = self._labels = _Labels(self._runtime, memories)
+            labels = self._labels = Labels(self._runtime, memories)
             vectors = vectors_of(self._runtime, memories)
             # Exclude pairs that are linked, derived from each other, or named together by an unfinished issue.
             related = {(link.source, link.target) for link in store.links(namespace) if _joins(link)}
@@ -95,7 +76,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         links = self._runtime.store.links(self._runtime.namespace, ids[:1])
         if any({link.source, link.target} == {*ids} and _joins(link) for link in links):
             raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
-        labels = self._labels = self._labels or _Labels(self._runtime, self._runtime.memories())
+        labels = self._labels = self._labels or Labels(self._runtime, self._runtime.memories())
         name_maps = labels.names(first), labels.names(second)
         tags = labels.tags(first), labels.tags(second)
         vectors = vectors_of(self._runtime, [first, second])
@@ -197,10 +178,6 @@ def _partial_names(names: NamesByForm) -> set[str]:
 
 def _is_part(name: str, whole: str) -> bool:
     return len(name) < len(whole) and f" {name.casefold()} " in f" {whole.casefold()} "
-
-
-def _tags(memory: StoredMemory) -> set[str]:
-    return {tag.casefold() for tag in memory.owner.tags}
 
 
 def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import commonplace
 from commonplace.consolidation.cluster import ClusterDetector
-from commonplace.consolidation.groups import Names, names_by_form, names_in, speakers, worth_comparing
+from commonplace.consolidation.groups import Labels, names_by_form, names_in, speakers, worth_comparing
 from commonplace.engine import Engine
 
 from .conftest import Clock
@@ -56,9 +56,10 @@ def test_a_turn_of_four_words_is_small_talk_and_one_of_five_is_not() -> None:
 
 
 def names(book: Engine, id_: str) -> list[str]:
-    memory = book._runtime.store.memory(book.namespace, id_)
+    runtime = book.consolidation_runtime()
+    memory = runtime.store.memory(book.namespace, id_)
     assert memory is not None
-    return sorted(Names(book._runtime.store, book.namespace).of(memory).values())
+    return sorted(Labels(runtime, [memory]).names(memory).values())
 
 
 def test_names_are_those_given_and_those_in_the_words_each_once(book: Engine) -> None:
