@@ -238,6 +238,20 @@ class TestOvertaken:
         put(store, *self.SAID, *more)
         assert not any(each.overtaken_by for each in store.statements("n", numbers).values())
 
+    @pytest.mark.parametrize(
+        ("valid_from", "begins"), [((None, 9.0), None), ((0.5, 9.0), None), ((9.0, 4.0), 4.0), ((9.0,), 9.0)]
+    )
+    def test_what_a_memory_announces_begins_with_its_first_fact(
+        self, store: Store, valid_from: tuple[float | None, ...], begins: float | None
+    ) -> None:
+        """The memory was told at 1; what holds by then is no announcement, and what is retracted does not count."""
+        first, second = add(store, written("older", "Ann is home", born_at=1.0), written("newer", "Ann left"))
+        facts = [relation(f"r{number}", "a", "b", valid_from=time) for number, time in enumerate(valid_from)]
+        facts.append(relation("wrong", "a", "c", valid_from=0.2, is_retracted=True))
+        put(store, *self.SAID, *facts, *(Mention("e", "relation", fact.id, 0, 9) for fact in facts))
+        assert store.announced("n", [first, second, 99]) == ({} if begins is None else {first: begins})
+        assert store.announced("m", [first]) == {}
+
     def test_a_memory_is_as_well_when_a_link_says_so(self, store: Store) -> None:
         numbers = add(store, *(written(id_, f"Ann is at {id_}") for id_ in ("older", "newer", "newest", "other")))
         put(store, *self.SAID, self.HOME)

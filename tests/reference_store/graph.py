@@ -413,12 +413,20 @@ def _has(record: object, key: Mapping[str, object]) -> bool:
     return all(getattr(record, name) == value for name, value in key.items())
 
 
+def _subjects(graph: GraphState, memory: str) -> set[str]:
+    own = {each.id for each in graph.episodes.values() if each.memory == memory and memory}
+    return {each.subject for each in graph.mentions if each.kind == "relation" and each.episode in own}
+
+
+def facts_of(graph: GraphState, memory: str) -> list[Relation]:
+    """Return the facts that a memory states."""
+    return [graph.relations[each] for each in _subjects(graph, memory) if each in graph.relations]
+
+
 def overtaken_by(graph: GraphState, memory: str) -> str | None:
     """Return the memory that ended the last fact of one, None where any of its facts holds, or none was ended so."""
-    own = {each.id for each in graph.episodes.values() if each.memory == memory and memory}
-    facts = {each.subject for each in graph.mentions if each.kind == "relation" and each.episode in own}
-    known = [graph.relations[each] for each in facts if each in graph.relations]
-    if any(each.valid_to is None or each.is_retracted for each in known):
+    facts = _subjects(graph, memory)
+    if any(each.valid_to is None or each.is_retracted for each in facts_of(graph, memory)):
         return None
     ended = [each for each in graph.happenings if each.what == "ended" and each.subject in facts]
     by = [graph.episodes[each.episode].memory for each in ended if each.episode in graph.episodes]

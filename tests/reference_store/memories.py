@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tests.reference_store.graph import GraphState, ReferenceGraph, ReferenceGraphChange, overtaken_by
+from tests.reference_store.graph import GraphState, ReferenceGraph, ReferenceGraphChange, facts_of, overtaken_by
 from tests.reference_store.ledger import Opened, ReferenceLedger, ReferenceLedgerChange
 from tests.reference_store.state import (
     Change,
@@ -600,6 +600,17 @@ class ReferenceMemories(ReferenceReembedding):
                 by |= set() if as_of is not None else {overtaken_by(space.graph, id_) or id_} - {id_}
                 said[number] = Statement(id_, each.at, by, judged)
             return said
+
+    def announced(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, float]:
+        """Return when the first fact begins of memories that state only what was still to come; others are absent."""
+        found, begins = self.memory_records(namespace, owner_numbers), {}
+        with self._open():
+            graph = self._state.space(namespace).graph
+            for number, each in found.items():
+                times = [fact.valid_from or 0.0 for fact in facts_of(graph, each.owner.id) if not fact.is_retracted]
+                if times and min(times) > each.at:
+                    begins[number] = min(times)
+        return begins
 
     def links(self, namespace: str, ids: Sequence[str] | None = None, *, past: bool = False) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""

@@ -249,7 +249,7 @@ class Searcher:
     def _begins(
         self, namespace: str, rows: TokenRows, candidates: Candidates, newer: Mapping[int, tuple[int, ...]]
     ) -> dict[int, float]:
-        """Return when superseding memories begin to hold, by place, if they say so; seconds since the epoch."""
+        """Return when superseding memories begin to hold, by place, if their words or facts say so; in seconds."""
         candidate_rows = sorted({other_row for newer_rows in newer.values() for other_row in newer_rows})
         numbers = candidates.numbers[candidate_rows]
         rows = rows.take(np.searchsorted(rows.numbers, numbers))
@@ -259,7 +259,10 @@ class Searcher:
         row_of = dict(zip(numbers.tolist(), candidate_rows, strict=True))
         memories = {row_of[number]: memory for number, (*_, memory) in passages.items() if memory is not None}
         begins = {row: begins_at(memory.record.content, memory.at) for row, memory in memories.items()}
-        return {row: since for row, since in begins.items() if since is not None}
+        owners = candidates.owners[candidate_rows].tolist()
+        told = self._store.announced(namespace, owners)
+        stated = {row: told[owner] for row, owner in zip(candidate_rows, owners, strict=True) if owner in told}
+        return stated | {row: since for row, since in begins.items() if since is not None}
 
     def near(self, namespace: str, vector: NDArray[np.float32], count: int) -> TokenRows:
         """Return the live passages of memories nearest to a vector of their embedder, by number ascending."""
@@ -283,7 +286,8 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     """Return the hits, best first, ties by id, newer memories before those they supersede; and the trace behind it."""
     candidates, ahead = ranking.candidates, ranking.newer
     if ranking.begins:
-        ranking, ahead = ranking.standing(request.now if request.wanted.as_of is None else request.wanted.as_of)
+        asked_for = (request.wanted.valid_at, request.wanted.as_of, request.now)
+        ranking, ahead = ranking.standing(next((time for time in asked_for if time is not None), None))
     chances = probabilities(ranking.odds)
     scores = scores_of(chances)
     moved = placed(range(len(candidates)), ahead)

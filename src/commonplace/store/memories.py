@@ -413,6 +413,10 @@ class MemoryStore:
                 (statement.judged if origin == RULE or type_ == CONFLICTS else statement.overtaken_by).add(source)
         return by_number
 
+    def announced(self, namespace: str, numbers: Sequence[int]) -> dict[int, float]:
+        """Return when the first fact begins of memories that state only what was still to come; others are absent."""
+        return dict(self._read(SQL["announced"], namespace, numbers=listed_numbers(numbers)))
+
     def passages_with_owners(
         self, namespace: str, numbers: Sequence[int]
     ) -> dict[int, tuple[Passage, Owner, StoredMemory | None]]:

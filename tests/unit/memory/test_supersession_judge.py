@@ -380,21 +380,28 @@ def test_the_first_is_what_holds(tmp_path: Path, said: tuple[str, ...], query: s
         assert book.recall(query).hits[0].text == said[first]
 
 
-def test_what_is_to_begin_stands_behind_what_holds_until_then(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "later", ["From September we live in Oslo.", "In September we're moving to Oslo.", "We move to Oslo on 1 September"]
+)
+def test_what_is_to_begin_stands_behind_what_holds_until_then(tmp_path: Path, later: str) -> None:
+    """By its own words, or by the day from which its fact holds."""
     clock = Clock()
     with commonplace.open(tmp_path / "store", clock=clock) as book:
-        for text in ("We live in Bergen.", "From September we live in Oslo.", "The cat is Figaro.", "I like figs."):
+        for text in ("We live in Bergen.", later, "The cat is Figaro.", "I like figs."):
             book.remember(text)
             clock.move(days=10)
-        found = book.recall("Where do we live?").hits[:2]
-        assert [(hit.text, hit.superseded_by) for hit in found] == [
-            ("We live in Bergen.", None),
-            ("From September we live in Oslo.", None),
-        ]
+        ids = {memory.content: memory.id for memory in book.list()}
+
+        def recalled(**valid_at: str) -> list[tuple[str, str | None]]:
+            return [(hit.text, hit.superseded_by) for hit in book.recall("Where do we live?", **valid_at).hits[:2]]
+
+        before = [("We live in Bergen.", None), (later, None)]
+        then = [(later, None), ("We live in Bergen.", ids[later])]
+        assert recalled() == before
+        assert recalled(valid_at="2026-10-01") == then
         clock.move(days=200)
-        then = book.recall("Where do we live?").hits[:2]
-        assert [hit.text for hit in then] == ["From September we live in Oslo.", "We live in Bergen."]
-        assert then[1].superseded_by == then[0].owner_id
+        assert recalled() == then
+        assert recalled(valid_at="2026-08-01") == before
 
 
 LOG = [f"Worker {number % 5} saw parcel {29 + 7 * number} at gate {'ABC'[number % 3]}." for number in range(12)]

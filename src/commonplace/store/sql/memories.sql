@@ -48,6 +48,17 @@ FROM json_each(:numbers) j
 WHERE m.namespace = {space}
 ORDER BY m.owner, l.type = 'holds beside', l.source;
 
+-- announced
+SELECT m.owner, min(COALESCE(r.valid_from, 0))
+FROM json_each(:numbers) j
+    CROSS JOIN memories m ON m.owner = j.value
+    CROSS JOIN episodes e ON e.namespace = m.namespace AND e.memory = m.id
+    CROSS JOIN mentions n ON n.namespace = e.namespace AND n.episode = e.id AND n.kind = 'relation'
+    CROSS JOIN relations r ON r.namespace = n.namespace AND r.id = n.subject
+WHERE m.namespace = {space} AND e.memory != '' AND r.is_retracted = 0
+GROUP BY m.owner, m.at
+HAVING min(COALESCE(r.valid_from, 0)) > m.at;
+
 -- passages_of_hits
 SELECT {passage},
     o.number, o.created_at, o.expired_at, {memories:m}, {owners:o}, {stamp}
