@@ -106,7 +106,7 @@ _tier_option = _stored_tier(help=f"{_TIERS} [default: short, or medium with --se
 
 @command(None, _text, _tier_option, _fields, options.origin)
 @click.option("--session", metavar="NAME", help="The conversation it belongs to.")
-@click.option("--id", metavar="ID", help="Your own id; a memory that has it gets a new version.")
+@click.option("--id", metavar="ID", help="Your own id; one in use gets a new version, which keeps what is not given.")
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")
 def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> None:
     """Store TEXT, or standard input, as a memory.

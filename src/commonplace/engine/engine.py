@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
 from commonplace.dataclasses import replace
-from commonplace.dates.time import Moment, moment_in_words, moment_of
+from commonplace.dates.time import Moment, iso, moment_in_words, moment_of
 from commonplace.engine import memory_api
 from commonplace.engine.maintenance import IndexStatus
 from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
@@ -226,14 +226,14 @@ class Engine:
 
         Secrets are replaced by placeholders, and recalled blocks cut out. A duplicate, exact or nearly so, touches the
         existing memory instead: `outcome` and `notices` of the returned memory say so. A known `id` with other words
-        makes the next version of that memory. Facts go into the graph in the same transaction, unless the setting
-        graph.remember is off.
+        makes the next version of that memory, which keeps its tier, tags, source, metadata, category and entities
+        unless they are given. Facts go into the graph in the same transaction, unless graph.remember is off.
 
         Args:
             content: at most 1 MiB of UTF-8 (setting memory.max_bytes).
             tier: "ultra" (this process only), "short" (default), "medium" (default in a session) or "long".
             tags: at most 100, each at most 200 characters.
-            source: who or what it came from; "" keeps the source of a memory with a known `id`.
+            source: who or what it came from.
             at: when it happened: an ISO 8601 text, a datetime, seconds, or words such as "yesterday" (its beginning);
                 default: now. Dates in the text are relative to it.
             metadata: a JSON object, at most 64 KiB.

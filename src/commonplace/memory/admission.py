@@ -177,7 +177,7 @@ def admit(
     policy: RetentionPolicy,
     write_of: Callable[[Owner, MemoryRecord], MemoryWrite],
     *,
-    has_given_id: bool,
+    given: NewMemory,
     force: bool,
 ) -> Admission:
     """Add a new memory, write the next version of a known id, or touch a memory that says the same, whoever wrote it.
@@ -188,10 +188,11 @@ def admit(
     Args:
         write: its record is born now.
         write_of: makes the passages of a memory again.
+        given: what it was made from.
     """
-    stored = change.find(write.owner.id) if has_given_id else None
+    stored = change.find(given.id) if given.id else None
     if stored is not None:
-        return _rewrite(change, stored, write, policy)
+        return _rewrite(change, stored, write, policy, given)
     if not force and not write.owner.session:
         # The memory with exactly the same words comes first, then the newest that says the same.
         content = write.record.content
@@ -222,13 +223,23 @@ def write_version(change: MemoryChange, current: StoredMemory, write: MemoryWrit
     return _add_version(change, replace(write, owner=owner, record=record, is_placed=is_same_session), now)
 
 
-def _rewrite(change: MemoryChange, stored: StoredMemory, write: MemoryWrite, policy: RetentionPolicy) -> Admission:
+def _rewrite(
+    change: MemoryChange, stored: StoredMemory, write: MemoryWrite, policy: RetentionPolicy, given: NewMemory
+) -> Admission:
     """Write a known id again: touch the memory if it has the same meaning, else write its next version.
 
-    A write without a source keeps the known one.
+    Tier, tags, entities, category, source and metadata stay as they are unless given.
     """
-    old, now = stored.record, write.record.born_at
-    new = write.record if write.record.source else replace(write.record, source=old.source)
+    old, new, now = stored.record, write.record, write.record.born_at
+    write = replace(write, owner=replace(write.owner, tags=given.tags or stored.owner.tags))
+    new = replace(
+        new,
+        tier=given.tier or old.tier,
+        entities=new.entities or old.entities,
+        category=new.category or old.category,
+        source=new.source or old.source,
+        metadata=old.metadata if new.metadata == "{}" else new.metadata,
+    )
     is_same = all(getattr(old, name) == getattr(new, name) for name in _VERSIONED)
     is_same = is_same and (stored.owner.tags, stored.owner.session) == (write.owner.tags, write.owner.session)
     if stored.expired_at is None and is_same:

@@ -301,7 +301,7 @@ class MemoryService:
                 trust = min((source.record.trust for source in sources if source is not None), default=1.0)
                 trust = min(trust, draft.record.trust)
                 write = replace(draft, record=replace(draft.record, trust=trust, born_at=now, last_used=now))
-                admission = admit(change, write, self._policy, self.write_of, has_given_id=bool(memory.id), force=force)
+                admission = admit(change, write, self._policy, self.write_of, given=memory, force=force)
                 admissions.append(admission)
                 stored, outcome, _ = admission
                 if feed is not None and readings is not None and outcome != "unchanged" and stored.created_at >= now:

@@ -105,10 +105,15 @@ def test_of_many_lines_of_one_form_the_one_with_the_same_numbers_is_touched(book
     assert (again.id, again.outcome) == (first.id, "touched")
 
 
-def test_a_known_id_without_a_source_keeps_its_own(book: Engine) -> None:
-    """Who only has news of it cannot mean that nobody said it."""
-    book.remember("The office is in Madrid", id="office", source="Ada")
-    assert book.remember("The office is in Lisbon", id="office").source == "Ada"
+def test_a_known_id_keeps_what_is_not_given(book: Engine) -> None:
+    """Who only has news of it cannot mean that nobody said it, or that its tags are gone."""
+    fields = {"source": "Ada", "tags": ("hq",), "category": "fact", "metadata": {"floor": 3}, "entities": ("Madrid",)}
+    book.remember("The office is in Madrid", "long", id="office", **fields)  # type: ignore[arg-type]
+    lisbon = book.remember("The office is in Lisbon", id="office")
+    assert (lisbon.outcome, lisbon.tier) == ("updated", "long")
+    assert {name: getattr(lisbon, name) for name in fields} == fields
+    assert [hit.owner_id for hit in book.recall("office", tags=["hq"], min_score=0).hits] == ["office"]
+    assert book.remember("The office is in Lisbon", id="office", tags=["seat"]).tags == ("seat",)
     assert book.remember("The office is in Lisbon", id="office").outcome == "touched"
     assert book.remember("The office is in Porto", id="office", source="Ben").source == "Ben"
 
