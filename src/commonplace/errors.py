@@ -155,5 +155,9 @@ class ProviderError(CommonplaceError):
         self.status = status
 
 
+class AccessError(ProviderError):
+    """Use a token with the scope and the namespace of the call; `commonplace token create` makes one."""
+
+
 class MissingExtraError(CommonplaceError):
     """Install the extra that the message names."""

@@ -17,7 +17,7 @@ import commonplace.aio
 from commonplace.client import Client
 from commonplace.client.client import _OF_METHOD
 from commonplace.engine import Engine
-from commonplace.errors import NotFoundError, ProviderError, StoreError, UsageError, VersionConflictError
+from commonplace.errors import AccessError, NotFoundError, ProviderError, StoreError, UsageError, VersionConflictError
 from commonplace.formats.json_values import plain
 
 OFFICE = "The Porto office moves to the fourth floor in May"
@@ -135,8 +135,25 @@ def test_an_export_is_imported_elsewhere(client: Client, tmp_path: Path) -> None
             second.import_(tmp_path / "none")
 
 
-@pytest.mark.parametrize("url", ["", "127.0.0.1:8765", "ftp://a", "http://", "http://a?b"])
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_a_token_that_is_not_enough_is_an_error_of_its_own(tmp_path: Path) -> None:
+    """Who calls can ask for another token, and need not take the server for broken."""
+    with commonplace.open(tmp_path / "store") as book:
+        token = book.tokens.create(["default"], ["read"]).secret
+    with serving(tmp_path / "store") as http:
+        url = str(http.base_url)
+        with (
+            commonplace.connect(url, token) as client,
+            pytest.raises(AccessError, match="this token has no scope 'write'") as told,
+        ):
+            client.remember(OFFICE)
+        assert told.value.status == 403
+        with commonplace.connect(url, "cp_x_y") as client, pytest.raises(AccessError, match="is unknown") as told:
+            client.recall("Porto")
+        assert told.value.status == 401
+
+
+@pytest.mark.parametrize("url", [5, "", "127.0.0.1:8765", "ftp://a", "http://", "http://a?b"])
+def test_what_is_no_address_is_refused(url: Any) -> None:
     with pytest.raises(UsageError, match="no address of a server"):
         commonplace.connect(url)
 

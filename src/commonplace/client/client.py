@@ -95,7 +95,7 @@ class Client(_Calls):
         self, url: str, token: str | None = None, *, namespace: str | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
         super().__init__(self._request, "")
-        parts = urlsplit(url)
+        parts = urlsplit(str(url))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise UsageError(f"{url!r:.100} is no address of a server", remedy="give one such as http://127.0.0.1:8765")
         self.url, self.namespace = url.rstrip("/"), namespace

@@ -75,10 +75,13 @@ def response_of(error: Problem | errors.CommonplaceError) -> Response:
 
 
 def error_of(document: Mapping[str, Any]) -> errors.CommonplaceError:
-    """Convert a problem document to an error; a problem without an error class is a `ProviderError` with its status."""
+    """Convert a problem document to an error; one without an error class is an `AccessError` or a `ProviderError`."""
     name = str(document.get("type", "")).removeprefix(TYPE_PREFIX)
     detail, remedy = str(document.get("detail", "")), str(document.get("remedy", ""))
     kind = next((error_type for error_type, (_, problem_name) in STATUSES.items() if problem_name == name), None)
+    status = document.get("status")
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return errors.AccessError(detail, status=status, remedy=remedy)
     if kind is None or kind is errors.ProviderError:
-        return errors.ProviderError(detail, status=document.get("status"), remedy=remedy)
+        return errors.ProviderError(detail, status=status, remedy=remedy)
     return kind(detail, remedy=remedy)
