@@ -84,7 +84,7 @@ def read_dialogues(path: Path, form: str) -> Iterator[Dialogue]:
     try:
         entries = json.loads(path.read_bytes())
     except OSError as error:
-        raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy="name a readable file") from error
+        raise _unreadable(path, error) from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}:{error.lineno} is not JSON ({error.msg})", remedy="give one JSON list") from error
     except UnicodeDecodeError as error:
@@ -299,6 +299,11 @@ def read_talk(path: Path) -> Iterator[str]:
         yield from (_text(row, "content", label) for label, row in _rows(path))
 
 
+def _unreadable(path: Path, error: OSError) -> NotFoundError | UsageError:
+    kind = NotFoundError if isinstance(error, FileNotFoundError) else UsageError
+    return kind(f"{path} cannot be read: {error.strerror}", remedy="name a readable file")
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     number = 0
     try:
@@ -307,7 +312,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 if line.strip():
                     yield number, line.rstrip("\r\n")
     except OSError as error:
-        raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy="name a readable file") from error
+        raise _unreadable(path, error) from error
     except UnicodeDecodeError as error:
         raise _fault(f"{path}:{number + 1}", "is not UTF-8", "text in UTF-8") from error
 

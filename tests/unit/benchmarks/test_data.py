@@ -197,6 +197,8 @@ def test_a_missing_or_foreign_file_is_told(tmp_path: Path) -> None:
     """Nobody should meet a traceback for a typing error or a file in Latin-1."""
     with pytest.raises(NotFoundError, match="cannot be read"):
         read_queries(tmp_path / "absent.jsonl")
+    with pytest.raises(UsageError, match="cannot be read: Is a directory; name a readable file"):
+        read_queries(tmp_path)
     foreign = tmp_path / "latin.jsonl"
     foreign.write_bytes(b'{"_id": "a", "text": "ok"}\n{"_id": "b", "text": "\xe9"}\n')
     with pytest.raises(UsageError, match="is not UTF-8"):
@@ -339,3 +341,5 @@ def test_broken_json_is_a_usage_error(tmp_path: Path) -> None:
         list(read_dialogues(path, "locomo"))
     with pytest.raises(NotFoundError, match="cannot be read"):
         list(read_dialogues(tmp_path / "absent.json", "locomo"))
+    with pytest.raises(UsageError, match="cannot be read: Is a directory; name a readable file"):
+        list(read_dialogues(tmp_path, "locomo"))
