@@ -23,6 +23,7 @@ import pytest
 from tests.serving import DATABASES, PATIENCE_S, new_store, serving
 
 import commonplace
+from commonplace.errors import UsageError
 from commonplace.server import run
 from commonplace.server.access import CSRF_HEADER, PageSession
 from commonplace.server.app import Limits
@@ -121,6 +122,18 @@ def test_an_address_that_is_taken_is_named(tmp_path: Path, kind: str) -> None:
         second = subprocess.run(command, capture_output=True, text=True, check=False)
         assert second.returncode == 2
         assert "cannot listen on" in second.stderr + second.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        (run.ListenAddress("", 0, Path("/nodir/socket")), "/nodir/socket: No such file.*; choose .* --socket"),
+        (run.ListenAddress("192.0.2.1", 0), "192.0.2.1:0: .*; give an address of this machine with --host"),
+    ],
+)
+def test_an_address_that_cannot_be_used_has_a_remedy_that_helps(address: run.ListenAddress, told: str) -> None:
+    with pytest.raises(UsageError, match=rf"cannot listen on {told}$"):
+        run._listen(address)
 
 
 def test_two_hundred_clients_are_all_answered(store: Path | str) -> None:

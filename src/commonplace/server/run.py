@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -146,7 +147,9 @@ def _listen(address: ListenAddress) -> socket.socket:
     except OSError as error:
         listener.close()
         target = address.path or f"{address.host}:{address.port}"
-        remedy = "stop what listens there, or choose another with " + ("--port" if address.path is None else "--socket")
-        if isinstance(error, socket.gaierror):
+        remedy = f"choose another with {'--port' if address.path is None else '--socket'}"
+        if error.errno == errno.EADDRINUSE:
+            remedy = f"stop what listens there, or {remedy}"
+        elif isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             remedy = "give an address of this machine with --host"
         raise UsageError(f"cannot listen on {target}: {error.strerror or error}", remedy=remedy) from error
