@@ -1588,6 +1588,10 @@ class Engine:
         min_trust: float,
     ) -> Selection:
         now = self._runtime.now()
+        begin, end = validate.moment("since", since, now), validate.moment("until", until, now)
+        if begin is not None and end is not None and begin > end:
+            names = ("since", "until")
+            raise UsageError(f"since is {iso(begin)}, after until, {iso(end)}", remedy="swap them", parameters=names)
         return Selection(
             tiers=tuple(validate.one_of("tiers", tier, TIERS) for tier in validate.labels("tiers", tiers)),  # type: ignore[misc]
             statuses=tuple(
@@ -1598,8 +1602,8 @@ class Engine:
             sources=validate.texts("sources", sources),
             sessions=validate.texts("sessions", sessions),
             categories=tuple(category.lower() for category in validate.labels("categories", categories)),
-            since=validate.moment("since", since, now),
-            until=validate.moment("until", until, now),
+            since=begin,
+            until=end,
             min_trust=validate.fraction("min_trust", min_trust),
         )
 

@@ -13,7 +13,7 @@ from commonplace.engine.runtime import Runtime
 from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError
 from commonplace.index.generations import Index
 from commonplace.locks import Lock
-from commonplace.memory.validate import boolean
+from commonplace.memory.validate import boolean, path_value
 from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, embedder_name, for_kind, is_remote, of_kinds, open_embedder
@@ -47,6 +47,8 @@ def open_engine(
         low_memory: do heavy work in separate processes, as suits a server that runs all day.
     """
     check_namespace(namespace)
+    if path is not None and path != "":
+        path_value("path", path)
     settings = settings or load({"store.path": None if path is None else str(path)})
     location = path or settings.store.path
     if not location:

@@ -32,6 +32,7 @@ def test_what_is_no_path_is_refused(book: Engine) -> None:
     for call in (book.backup, book.index, book.import_):
         refuse(call, *UNFIT, "", " ", "\0", "a\0b", "\ud800", Path("a\0b"))
     refuse(book.export, *UNFIT, "", "\0", "\ud800")
+    refuse(commonplace.open, *UNFIT[1:], 5, 0, " ", "a\0b")
     assert book.index_status().counts["owners"] == 0
 
 
@@ -59,6 +60,12 @@ def test_what_is_no_list_of_texts_is_refused(book: Engine) -> None:
     refuse(lambda value: book.list(sources=value), *UNFIT[:-2], "x", [True])
     refuse(lambda value: book.list(sessions=value), *UNFIT[:-2], "x", [True])
     assert book.list(sources=["", "x" * 1000], sessions={"a"}) == []
+
+
+def test_a_period_that_ends_before_it_begins_is_refused(book: Engine) -> None:
+    """No memory is in it, and "none" would be believed."""
+    with pytest.raises(UsageError, match="since is 2026-02-01T00:00:00Z, after until, 2026-01-01T00:00:00Z; swap them"):
+        book.list(since="2026-02", until="2026-01")
 
 
 def test_to_force_is_true_or_false(book: Engine) -> None:
