@@ -92,8 +92,9 @@ def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: 
     for rank, hit in enumerate(result.hits, 1):
         when = "" if hit.at is None else rows.local_time(moment_of(hit.at))
         # A newer memory ranks before the older one even if its score is lower.
-        older = ranks.get(result.trace.moved.get(hit.id, ""))
-        newer = f"newer than {older}" if older else ""
+        below = ranks.get(result.trace.moved.get(hit.id, ""))
+        is_newer = below and (result.hits[below - 1].at or 0) < (hit.at or 0)
+        newer = f"{'newer than' if is_newer else 'above'} {below}" if below else ""
         properties = (_rating(hit), newer, _older(hit, ranks), hit.tier, when, hit.source, rows.tagged(hit.tags))
         yield rows.Row(hit.owner_id, properties, before=f"{rank}. ")
         yield from _snippet(hit, result.query)
@@ -175,8 +176,10 @@ def _rating(hit: Hit) -> str:
 
 
 def _older(hit: Hit, ranks: Mapping[str, int]) -> str:
+    from commonplace.search.result import replaced
+
     newer = hit.superseded_by or ""
-    return f"{f'hit {ranks[newer]}' if newer in ranks else newer} may have replaced it" if newer else ""
+    return f"{f'hit {ranks[newer]}' if newer in ranks else newer} {replaced(hit)} it" if newer else ""
 
 
 def _room() -> int:

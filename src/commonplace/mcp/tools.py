@@ -431,7 +431,7 @@ def _why(engine: Engine, args: Arguments) -> ToolResult:
     }
     words = ", ".join(structured["matched"]) or "none"
     values = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
-    moved = f" Ranked above {receipt.stands_before}, which is older." if receipt.stands_before else ""
+    moved = f" Ranked above {receipt.stands_before}." if receipt.stands_before else ""
     head = f"Rank {receipt.rank}, score {receipt.score:.2f}, {receipt.confidence}.{moved}"
     return ToolResult(structured, f"{head} {values}. Matching words: {words}.")
 

@@ -88,6 +88,7 @@ class Ranking:
         evidence: the weight of each signal in the log-odds, by name; float32, shape (n,).
         fault: why the query could not be embedded; "" if it could.
         newer: places of the memories that supersede a candidate, newest first, by its place.
+        decided: places of those of which a person or the graph says so.
         begins: when a superseding memory begins to hold, by its place, if it says so; seconds since the epoch.
     """
 
@@ -103,6 +104,7 @@ class Ranking:
     asked: AskedTimes = NO_TIMES
     fault: str = ""
     newer: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    decided: frozenset[int] = frozenset()
     begins: Mapping[int, float] = field(default_factory=dict)
 
     def best_first(self) -> Ranking:

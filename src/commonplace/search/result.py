@@ -258,10 +258,15 @@ def label(hit: Hit) -> str:
         "" if hit.trust is None else f"trust {hit.trust:.2f}",
         f"retention {hit.score:.2f}" if hit.signals.keys() == {"retention"} else f"score {hit.score:.2f}",
         hit.confidence,
-        hit.superseded_by and f"{hit.superseded_by} may have replaced it",
+        hit.superseded_by and f"{hit.superseded_by} {replaced(hit)} it",
         hit.copies and f"the same in {', '.join(copies_named(hit))}",
     )
     return ", ".join(part for part in parts if part)
+
+
+def replaced(hit: Hit | None) -> str:
+    """Return how sure it is that a memory replaced the one of a hit, as a verb."""
+    return "replaced" if hit is not None and hit.is_superseded else "may have replaced"
 
 
 Reason = Literal[
@@ -370,7 +375,8 @@ class Receipt:
 
         The signal that adds most to its place is named first; missing words of the query are named last.
         """
-        ranks = {hit.id: position for position, hit in enumerate(hits, 1)}
+        by_id = {hit.id: hit for hit in hits}
+        ranks = {id_: position for position, id_ in enumerate(by_id, 1)}
         ranks |= {hit.owner_id: position for position, hit in enumerate(hits, 1)}
 
         def named(id_: str) -> str:
@@ -379,13 +385,16 @@ class Receipt:
         if self.reranked_by:
             because = f"because {self.reranked_by} put it there; it was candidate {self.first_rank} before"
         elif self.stands_before:
-            because = f"because it may have replaced {named(self.stands_before)}"
+            below = by_id.get(self.stands_before)
+            because = f"because it {replaced(below)} {named(self.stands_before)}"
+            if below is not None and below.superseded_by is None:
+                because = f"because {named(self.stands_before)} is still to begin"
         elif len(hits) == 1 and not self.rejected:
             because = "because it is the only candidate"
         else:
             because = self._reason()
         likely = f"; {_CONFIDENCE[self.confidence]}" if self.confidence else ""
-        passed = f"; {named(self.superseded_by)} may have replaced it" if self.superseded_by else ""
+        passed = f"; {named(self.superseded_by)} {replaced(by_id.get(self.hit_id))} it" if self.superseded_by else ""
         passed += f": {self.superseded_because}" if self.superseded_because else ""
         return f"is hit {rank} of {len(hits)} {because}{likely}{passed}."
 

@@ -167,13 +167,13 @@ class Searcher:
                     for phrasing, part in zip(phrasings, signals, strict=True)
                 ]
                 ranking = (combined(rankings) if len(rankings) > 1 else rankings[0]).best_first()
-                newer: dict[int, tuple[int, ...]] = {}
+                newer, decided = dict[int, tuple[int, ...]](), frozenset[int]()
                 # A query that names a time wants what held then, not what came later.
                 if request.method == "two-stage" and not asked.times:
-                    newer = self._newer(request, rows, ranking)
+                    newer, decided = self._newer(request, rows, ranking)
                 begins = self._begins(namespace, rows, ranking.candidates, newer) if newer else {}
                 fault = next((query.fault for query in queries if query.fault), "")
-                return replace(ranking, fault=fault, newer=newer, begins=begins)
+                return replace(ranking, fault=fault, newer=newer, decided=decided, begins=begins)
 
     def _phrasings(self, request: Request, languages: tuple[str, ...]) -> list[Phrasing]:
         """Prepare each phrasing, from the cache if it is there; embed only for kinds that the namespace holds."""
@@ -220,8 +220,10 @@ class Searcher:
         mean = sum(retentions.values()) / max(1, len(retentions))
         return np.array([retentions.get(number, mean) for number in candidates.owners.tolist()], dtype=np.float32)
 
-    def _newer(self, request: Request, rows: TokenRows, ranking: Ranking) -> dict[int, tuple[int, ...]]:
-        """Return the places of memories that supersede one of the best candidates, newest first, by its place."""
+    def _newer(
+        self, request: Request, rows: TokenRows, ranking: Ranking
+    ) -> tuple[dict[int, tuple[int, ...]], frozenset[int]]:
+        """Return `newer` and `decided` of a ranking, for the best candidates."""
         candidates = ranking.candidates
         self._store.passages_ahead(request.namespace, candidates.numbers[: 2 * POOL_OWNERS].tolist())
         owners = candidates.owners[:POOL].tolist()
@@ -234,9 +236,10 @@ class Searcher:
         for token in named:
             holds &= rows.holding(np.array([token]))
         holds = holds[np.searchsorted(rows.numbers, candidates.numbers)]
-        newer: dict[int, tuple[int, ...]] = {}
+        newer, decided = dict[int, tuple[int, ...]](), set[int]()
         for memory, row in stated:
             superseding = [keys[id_] for id_ in memory.overtaken_by if id_ in keys]
+            decided |= {row} if superseding else set()
             for id_ in () if superseding else memory.judged:
                 # A rule moves nothing that has little to do with the query, nor past what alone holds its numbers.
                 other_row = keys[id_][1] if id_ in keys else row
@@ -244,7 +247,7 @@ class Searcher:
                 if other_row != row and is_near and (holds[other_row] or not holds[row]):
                     superseding.append(keys[id_])
             newer |= {row: tuple(other_row for _, other_row in sorted(superseding))} if superseding else {}
-        return newer
+        return newer, frozenset(decided)
 
     def _begins(
         self, namespace: str, rows: TokenRows, candidates: Candidates, newer: Mapping[int, tuple[int, ...]]
@@ -406,6 +409,7 @@ def _made(
             confidence=confidence(float(chances[row])),
             anchor=heading_slug(chunk.heading) if number not in unnamed and passage.owner_number in prose else "",
             superseded_by=None if successor is None else successor[1].id,
+            is_superseded=successor is not None and row in ranking.decided,
             **result.owner_fields(owner, memory),
         )
     return hits

@@ -481,6 +481,7 @@ class Hit:
         probability: 0–1, how likely a judge would call it relevant; None if no question was asked.
         confidence: the word for the probability: "sure", "likely" or "weak"; None without one.
         superseded_by: the id of the newer memory about the same subject that may supersede it; None without any.
+        is_superseded: whether a person or the graph says so, and not only the rule of searches.
         signals: what made the score, by name: `lexical`, `dense`, `late`, `neighbours`, `fused`, ….
         lines: first and last line of the passage in `path`, from 1, or None without a file.
         copies: references of other files whose passage is the same text; they are no hits of their own.
@@ -511,6 +512,7 @@ class Hit:
     probability: float | None = None
     confidence: Confidence | None = None
     superseded_by: str | None = None
+    is_superseded: bool = False
     anchor: str = ""
     copies: tuple[str, ...] = ()
 

@@ -398,6 +398,9 @@ def test_what_is_to_begin_stands_behind_what_holds_until_then(tmp_path: Path, la
         before = [("We live in Bergen.", None), (later, None)]
         then = [(later, None), ("We live in Bergen.", ids[later])]
         assert recalled() == before
+        asked = book.recall("Are we moving to Oslo?")
+        assert [hit.text for hit in asked.hits[:2]] == [text for text, _ in before]
+        assert "because hit 2 is still to begin" in book.why(asked, asked.hits[0].id).explain(1, asked.hits)
         assert recalled(valid_at="2026-10-01") == then
         clock.move(days=200)
         assert recalled() == then

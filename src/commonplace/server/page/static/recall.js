@@ -88,7 +88,7 @@ function hitItem(hit, query, asked, greatest, below, floor) {
   return el("li", { class: below && "below" },
     el("div", { class: "row" }, el("b", {}, hit.probability === null ? hit.score.toFixed(2) : `${Math.round(hit.probability * 100)} %`), bar(hit.score, "Score"), tag(hit.confidence), quiet(hit.kind), name, quiet(time(hit.at)), hit.tags.map(tag), verdict(hit, query)),
     el("p", { dir: "auto", class: "text" }, marked(hit.text, asked)),
-    hit.superseded_by ? el("p", { class: "quiet" }, "Older: ", el("a", { href: address("/memory", { id: hit.superseded_by }) }, "a newer one"), " may have replaced it.") : null,
+    hit.superseded_by ? el("p", { class: "quiet" }, hit.is_superseded ? "Superseded: " : "Older: ", el("a", { href: address("/memory", { id: hit.superseded_by }) }, hit.is_superseded ? "another one" : "a newer one"), hit.is_superseded ? " replaced it." : " may have replaced it.") : null,
     below, signals(hit, greatest), why);
 }
 
