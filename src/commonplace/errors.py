@@ -120,7 +120,7 @@ class StoreVersionError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """Run `commonplace doctor`; if the database is missing or cannot be repaired, restore a backup."""
+    """Restore a backup, or move the damaged database away and run `commonplace init --anew`; see the message."""
 
 
 class StoreBusyError(StoreError):

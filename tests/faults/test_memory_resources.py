@@ -434,13 +434,14 @@ def test_a_truncated_database_is_told_and_what_is_left_of_it_is_not_touched(stor
     database = store / "store.db"
     os.truncate(database, shares(database.stat().st_size)[which])
     before = database.read_bytes()
-    with pytest.raises(StoreDamagedError, match=r"store\.db is .*; (restore a backup|run `commonplace doctor`)"):
+    with pytest.raises(StoreDamagedError, match=r"store\.db is .*; restore a backup"):
         commonplace.open(store)
     for arguments in (["remember", "An egret came"], ["recall", "heron"], ["doctor"]):
         ended = command(store, *arguments)
         assert (ended.code, ended.error["type"]) == (1, "StoreDamagedError")
         assert str(database) in ended.error["message"]
-        assert "restore a backup" in ended.error["remedy"]
+        assert "commonplace restore FILE --replace" in ended.error["remedy"]
+        assert f"move it away and run `commonplace init --anew --store {store}`" in ended.error["remedy"]
     assert database.read_bytes() == before
 
 

@@ -19,7 +19,10 @@ from commonplace.store.schema import VERSION
 
 _WAL_LIMIT_BYTES = 32 * 2**20
 CACHE_KIB = 256  # the system caches files: SQLite's default of 2 MB a connection saves little more
-_FOREIGN = "restore a backup, or move it away and run `commonplace init --anew --store {}`"
+_RECOVERY = (
+    "restore a backup with `commonplace restore FILE --replace --store {0}`, or move it away and run "
+    "`commonplace init --anew --store {0}`"
+)
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
 
 
@@ -94,12 +97,11 @@ def driver_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        primary = _primary_code(error)
+        primary, recovery = _primary_code(error), _RECOVERY.format(quote(str(path.parent)))
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreBusyError(f"the store {path} stayed locked by another program", remedy="try again") from error
         if primary == sqlite3.SQLITE_NOTADB:
-            remedy = _FOREIGN.format(quote(str(path.parent)))
-            raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy) from error
+            raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=recovery) from error
         if primary == sqlite3.SQLITE_TOOBIG:
             raise StoreError(f"a value is too large for the store {path}: {error}", remedy="split it") from error
         if primary == sqlite3.SQLITE_FULL:
@@ -112,10 +114,7 @@ def driver_errors(path: Path) -> Iterator[None]:
                 f"the store {path} cannot be read or written: {error}",
                 remedy=f"{room}make the file and its directory readable and writable, or name another store",
             ) from error
-        raise StoreDamagedError(
-            f"the store {path} is damaged: {error}",
-            remedy="run `commonplace doctor`; if it cannot repair it, restore a backup",
-        ) from error
+        raise StoreDamagedError(f"the store {path} is damaged: {error}", remedy=recovery) from error
 
 
 def _primary_code(error: sqlite3.Error) -> int | None:
@@ -205,7 +204,7 @@ def refuse_unreadable(path: Path, timeout_s: float) -> None:
     open_ = connect if can_be_written(path) else connect_read_only
     with driver_errors(path), closing(open_(path, timeout_s)) as db:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            remedy = _FOREIGN.format(quote(str(path.parent)))
+            remedy = _RECOVERY.format(quote(str(path.parent)))
             raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy)
         refuse_other_version(db, path)
 

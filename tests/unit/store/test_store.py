@@ -169,7 +169,7 @@ class TestDamage:
         """It may be the user's; and an emptied store must not pass for a new one."""
         path = tmp_path / "store.db"
         path.write_bytes(content)
-        with pytest.raises(StoreDamagedError, match=f"restore a backup, .* --anew --store {tmp_path}`"):
+        with pytest.raises(StoreDamagedError, match=f"restore a backup .* --anew --store {tmp_path}`"):
             Store.create(path)
         assert path.read_bytes() == content
 
@@ -185,7 +185,7 @@ class TestDamage:
         data = bytearray(path.read_bytes())
         data[8192:] = b"\xa5" * (len(data) - 8192)
         path.write_bytes(data)
-        with pytest.raises(StoreDamagedError, match=r"is damaged: .*; run `commonplace doctor`"):
+        with pytest.raises(StoreDamagedError, match=r"is damaged: .*; restore a backup with `commonplace restore FILE"):
             Store.open(path, create=False).passages("n", [1])
 
     @pytest.mark.parametrize(
