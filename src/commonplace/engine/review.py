@@ -88,7 +88,7 @@ def questions(engine: Engine) -> Iterator[Question]:
         if is_sure or disputes:
             continue  # disputes are questions themselves
         sides = tuple(_memory_side(runtime.view(memory)) for memory in (older, newer))
-        ids, question = (older.owner.id, newer.owner.id), "Does the newer one take the place of the older one?"
+        ids, question = (older.owner.id, newer.owner.id), "Which holds now, the older (left) or the newer one (right)?"
         command = f"commonplace memory link {quote(ids[1])} {quote(ids[0])} --type {SUPERSEDES}"
         yield Question(":".join(ids), "overtaken", question, sides, ANSWERS["overtaken"], command, sides[1].at)
     for issue in engine.ledger.query(status="open"):
@@ -117,7 +117,7 @@ def _contradictions(engine: Engine) -> Iterator[Question]:
         reason = next((entry.reason for entry in reversed(disputed) if entry.reason), "")
         kind, question = "contradiction", "Which is right?"
         if len(sides) == 1:
-            kind, question = "ending", "Does the first still hold, or has it ended?"
+            kind, question = "ending", "Does it still hold (left), or has it ended (right)?"
             denials = [entry.episode for entry in disputed if entry.episode]
             ends = graph.episode(denials[-1]) if denials else None
             ended = Side("", "it has ended")
