@@ -261,6 +261,17 @@ def test_a_question_is_answered_where_its_use_cannot_be_counted(store: Path) -> 
     check_whole(store, SENTENCES)
 
 
+def test_a_store_that_nobody_has_open_is_read_on_a_full_disk(store: Path) -> None:
+    """To open it takes room too: SQLite begins a log and its index."""
+    with no_file_longer_than(0):
+        assert json.loads(command(store, "get", "m3").output)["content"] == SENTENCES["m3"]
+        found = json.loads(command(store, "recall", SENTENCES["m3"], "--min-score", "0").output)
+        assert found["hits"][0]["owner_id"] == "m3"
+        assert json.loads(command(store, "search", SENTENCES["m3"], "--min-score", "0").output)["hits"]
+        assert len(json.loads(command(store, "list").output)) == len(SENTENCES)
+    check_whole(store, SENTENCES)
+
+
 def test_a_command_on_a_full_disk_says_so_and_ends_with_1(store: Path) -> None:
     """A hook sees the exit code, a person the remedy."""
     with no_file_longer_than(0):

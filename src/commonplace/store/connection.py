@@ -19,10 +19,11 @@ from commonplace.errors import StoreError
 from commonplace.locks import FileLock, Lock, refuse_forked
 from commonplace.store.database import (
     CACHE_KIB,
+    ReadOnlyConnection,
     begin_store,
     can_be_written,
     connect,
-    connect_read_only,
+    connect_reader,
     copy,
     driver_errors,
     identity,
@@ -261,10 +262,8 @@ class _Pool:
         """
         with self.guard:
             db = self._idle.pop() if self._idle else None
-        if db is None and self.is_read_only:
-            db = connect_read_only(self.path, self.timeout_s)
-        elif db is None:
-            db = connect(self.path, self.timeout_s)
+        if db is None:
+            db = connect_reader(self.path, self.timeout_s)
             db.execute("PRAGMA query_only = ON")
             db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         if is_whole:
@@ -283,7 +282,7 @@ class _Pool:
             db.close()
             return
         with self.guard:
-            is_reused = not self.is_read_only and len(self._idle) < _IDLE_READERS
+            is_reused = not isinstance(db, ReadOnlyConnection) and len(self._idle) < _IDLE_READERS
             if is_reused:
                 self._idle.append(db)
         if not is_reused:

@@ -31,10 +31,18 @@ def lock_path(database: Path) -> Path:
     return database.with_name(database.name + ".lock")
 
 
-def connect(path: Path, timeout_s: float, mode: str = "rw") -> sqlite3.Connection:
+class ReadOnlyConnection(sqlite3.Connection):
+    """A connection to a database that cannot be written now, for one read only: somebody may write it at any time."""
+
+
+def connect(
+    path: Path, timeout_s: float, mode: str = "rw", factory: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
     """Open a connection that begins no transaction by itself and that any thread may close."""
     uri = f"{path.absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False, factory=factory
+    )
 
 
 def can_be_written(path: Path) -> bool:
@@ -55,13 +63,27 @@ def identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
+def connect_reader(path: Path, timeout_s: float) -> sqlite3.Connection:
+    """Open a connection for reads: a `ReadOnlyConnection` where rights or a full disk allow no other."""
+    if can_be_written(path):
+        db = connect(path, timeout_s)
+        try:
+            db.execute("PRAGMA schema_version")  # SQLite begins its log at the first read
+        except sqlite3.Error as error:
+            db.close()
+            if _primary_code(error) not in (*_NOT_WRITABLE, sqlite3.SQLITE_FULL):
+                raise
+        else:
+            return db
+    return _connect_read_only(path, timeout_s)
+
+
+def _connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
     """Open a connection to a database that cannot be written.
 
-    If the shared-memory file of the log cannot be created either, the database is opened as immutable. Use such a
-    connection for one read only: a writer with more rights may come at any time.
+    If the shared-memory file of the log cannot be created either, the database is opened as immutable.
     """
-    db = connect(path, timeout_s, "ro")
+    db = connect(path, timeout_s, "ro", ReadOnlyConnection)
     try:
         # SQLite reports an unreadable database at the first read, not when it opens the file.
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -77,7 +99,7 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
             f"the store {path} has a log ({log.name}) that can only be read with write access to its directory",
             remedy="open the store once as a user who may write there, or copy both files to a place you may write",
         )
-    return connect(path, timeout_s, "ro&immutable=1")
+    return connect(path, timeout_s, "ro&immutable=1", ReadOnlyConnection)
 
 
 def prepare_writer(db: sqlite3.Connection) -> None:
@@ -201,8 +223,7 @@ def make(path: Path, timeout_s: float) -> None:
 
 def refuse_unreadable(path: Path, timeout_s: float) -> None:
     """Refuse a file that is not a store of this schema version."""
-    open_ = connect if can_be_written(path) else connect_read_only
-    with driver_errors(path), closing(open_(path, timeout_s)) as db:
+    with driver_errors(path), closing(connect_reader(path, timeout_s)) as db:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             remedy = _RECOVERY.format(quote(str(path.parent)))
             raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy)
