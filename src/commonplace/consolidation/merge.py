@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import ClassVar, Final
 
 from commonplace.consolidation import text_merge
@@ -49,13 +50,8 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         if stated is not None:
             # The issue's confidence applies, whoever filed it, unless the texts contradict each other.
             confidence = min(stated, confidence) if merged.conflicts else stated
-        collisions = 0  # number of this merge's ids that other memories have
-        while (
-            self._runtime.store.memory(self._runtime.namespace, text_merge.merged_id(issue.memory_ids, collisions))
-            is not None
-        ):
-            collisions += 1
-        id_ = text_merge.merged_id(issue.memory_ids, collisions)
+        ids = (text_merge.merged_id(issue.memory_ids, collisions) for collisions in count())
+        id_ = next(id_ for id_ in ids if self._runtime.store.memory(self._runtime.namespace, id_) is None)
         owner, record = text_merge.merged_memory(memories, id_, merged.text, cohesion)
         reject_invalid(merged.text, max_bytes=self._runtime.max_bytes, force=True)
         result = MergeResult(

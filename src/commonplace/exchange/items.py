@@ -836,9 +836,8 @@ class EntityItem(GraphItem):
     def checked(self, max_bytes: int) -> Self:
         if not self.entity.name.strip() or not self.entity.type.strip():
             raise UsageError("the entity has no name, or no type", remedy="give both")
-        if not all(
-            isinstance(id_, str) for id_ in _readable("attributes", lambda entity: [*merged_into(entity)], self.entity)
-        ):
+        merged_ids = _readable("attributes", lambda entity: [*merged_into(entity)], self.entity)
+        if not all(isinstance(id_, str) for id_ in merged_ids):
             raise UsageError(
                 "attributes cannot be read: what was merged into it is named otherwise than by ids",
                 remedy="export again",

@@ -425,12 +425,9 @@ def _candidate(ranking: Ranking, row: int, score: float, reason: result.Reason |
     raw = _raw(ranking, row)
     # A part that is not a signal, such as the rank behind a pool, has no raw value.
     values = {**raw, **{name: float(part[row]) for name, part in ranking.parts.items() if name not in raw}}
-    signals = {}
+    signals, added = {}, (ranking.parts, ranking.weights, ranking.evidence)
     for name, value in values.items():
-        part, weight, evidence = (
-            float(columns[name][row]) if name in columns else 0.0
-            for columns in (ranking.parts, ranking.weights, ranking.evidence)
-        )
+        part, weight, evidence = (float(columns[name][row]) if name in columns else 0.0 for columns in added)
         signals[name] = result.SignalShare(name, value, part, weight, value * evidence)
     numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
     return result.Candidate(int(numbers[row]), int(owners[row]), row + 1, score, signals, reason)

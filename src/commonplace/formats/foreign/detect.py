@@ -102,8 +102,5 @@ def _file_format(file: Path) -> str:
         return "chat"
     if isinstance(first, Mapping) and {"id", "content"} <= first.keys() and file.suffix.lower() == ".jsonl":
         return "cortexgraph"
-    if entries is None:
-        return ""
-    return (
-        "mem0" if not entries or (isinstance(first, Mapping) and not first.keys().isdisjoint(stores.MEM0_TEXTS)) else ""
-    )
+    has_text = isinstance(first, Mapping) and not first.keys().isdisjoint(stores.MEM0_TEXTS)
+    return "mem0" if entries is not None and (not entries or has_text) else ""
