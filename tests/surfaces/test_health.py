@@ -43,7 +43,7 @@ def test_what_is_wrong_is_found_and_nothing_else(ailing: Program) -> None:
     assert found == [
         ("duplicate", ["one", "other"], "duplicates"),
         ("stale", ["changed"], "src/login.py has changed since it was written"),
-        ("stale", ["gone"], "docs/storage.md is gone since it was written"),
+        ("stale", ["gone"], "docs/storage.md was deleted since it was written"),
         ("junk", ["ok"], "it is a pleasantry or a placeholder"),
     ]
     (contradiction,) = [each for each in told["findings"] if each["kind"] == "contradiction"]
@@ -82,7 +82,7 @@ def test_a_merged_memory_is_as_stale_as_what_it_was_made_of(ailing: Program) -> 
         stale = {each.ids: each.why for each in book.health().findings if each.kind == "stale"}
     (merged,) = {id_ for ids in stale for id_ in ids}
     assert merged == made.model_dump()["new_memory_id"]
-    assert "docs/storage.md is gone" in stale[merged,] and "src/login.py has changed" in stale[merged,]
+    assert "docs/storage.md was deleted" in stale[merged,] and "src/login.py has changed" in stale[merged,]
 
 
 def test_python_and_the_command_line_tell_the_same(ailing: Program) -> None:

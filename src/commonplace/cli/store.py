@@ -349,11 +349,11 @@ def health(engine: Engine, /, golden: Path | None) -> rows.Answer:
 
 _HEADINGS: Final = {
     "duplicate": "Duplicates",
-    "contradiction": "Cannot all be true",
-    "overtaken": "Perhaps out of date",
-    "stale": "Of files that have changed",
-    "orphan": "Left alone",
-    "junk": "Perhaps worth nothing",
+    "contradiction": "Contradictions",
+    "overtaken": "Possibly superseded",
+    "stale": "Stale",
+    "orphan": "Orphans",
+    "junk": "Junk",
 }
 """Headings of the kinds of findings, in the order in which they are printed."""
 
@@ -366,9 +366,9 @@ def _health(report: Health, texts: Mapping[str, str]) -> rows.Rows:
         text = rows.counts_text(counts)
         yield rows.Line(f"{name}: {text}" if text else "", "", 1)
     if peak := max(report.retention.values(), default=0):
-        yield rows.Line("retention of what is active:", "", 1)
+        yield rows.Line("retention of active memories:", "", 1)
         for bound, number in report.retention.items():
-            yield rows.Line(f"      to {bound} {number:>7,} {'█' * round(30 * number / peak)}", "" if number else "dim")
+            yield rows.Line(f"       ≤ {bound} {number:>7,} {'█' * round(30 * number / peak)}", "" if number else "dim")
 
     def finding_rows(finding: Finding) -> rows.Rows:
         yield rows.Row(", ".join(finding.ids), (finding.why,))
@@ -378,13 +378,13 @@ def _health(report: Health, texts: Mapping[str, str]) -> rows.Rows:
     for kind, heading in _HEADINGS.items():
         findings = [entry for entry in report.findings if entry.kind == kind]
         yield from rows.listed(findings, finding_rows, f"\n{heading}: {len(findings):,}", "bold", limit=rows.MAX_LISTED)
-    if not report.findings:
+    if not (report.findings or report.failed):
         yield rows.Line("\nNothing to look at.", "green")
     for answer in report.failed:
         missing = ", ".join(name for name in answer.relevant if name not in answer.found)
         faults = [f"does not find {missing}"] if missing else []
         faults += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
-        yield rows.Line(f"golden query {answer.query!r} {' and '.join(faults)}", "red", 1)
+        yield rows.Line(f"\ngolden query {answer.query!r} {' and '.join(faults)}", "red")
     if report.golden and not report.failed:
         queries = rows.counted(len(report.golden), "golden query", "golden queries")
-        yield rows.Line(f"{queries}: each finds its expected results", "green", 1)
+        yield rows.Line(f"\n{queries}: each finds its expected results", "green")

@@ -64,7 +64,7 @@ def what_became(reference: str, project: Path) -> str:
         return ""
     current = _digest(project, path)
     if current is None:
-        return f"{path} is gone"
+        return f"{path} was deleted"
     return "" if current == digest else f"{path} has changed"
 
 
