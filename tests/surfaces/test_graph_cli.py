@@ -63,7 +63,8 @@ def test_what_held_before_is_offered_where_a_fact_tells_of_it(moved: Program) ->
         lines(moved, "facts", "where does Ada live")[-1]
         == "--valid-at TIME finds what held then, --past what has ended."
     )
-    assert not any("--valid-at" in line for line in lines(moved, "facts", "what depends on token.ts"))
+    for other in (["what depends on token.ts"], ["where does Ada live", "--past"]):
+        assert not any("--valid-at" in line for line in lines(moved, "facts", *other))
 
 
 def test_what_holds_is_found_and_what_has_ended_where_it_is_asked_for(moved: Program) -> None:

@@ -47,7 +47,7 @@ def test_what_the_last_run_left_out_is_told_until_something_is_forgotten(program
     assert problem["path"] == "note.md"
     assert "'poem' is not one of" in problem["reason"]
     shown = " ".join(" ".join(lines(program)).split())
-    assert f"left out of {program.project}: 1 secret" in shown
+    assert f"skipped of {program.project}: 1 secret" in shown
     program.run("forget", "--path", "note.md", "--yes")
     assert program.json("index", "status")["left_out"] == []
     program.run("index", "build", "--yes", "--force")

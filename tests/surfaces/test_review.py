@@ -270,7 +270,7 @@ def test_a_hit_that_was_moved_up_says_above_which_it_stands(book: Engine, bare: 
     book.link(new, old, "supersedes")
     told = bare.run("recall", "my manager is Ulrike").stdout
     assert told.startswith(f"1. {new} · ")
-    assert told.index("newer than 2") < told.index(f"2. {old}") < told.index("hit 1 replaced it")
+    assert told.index("newer than hit 2") < told.index(f"2. {old}") < told.index("hit 1 replaced it")
 
 
 @pytest.mark.parametrize("type_", ["supersedes", " holds  beside "])

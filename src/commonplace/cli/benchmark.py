@@ -47,7 +47,7 @@ _vectors_option = click.option("--vectors-cache", type=_DIRECTORY, help="Keep ve
 
 @click.group(cls=Group)
 def benchmark() -> None:
-    """Measure quality and speed, on your data or made-up data."""
+    """Measure quality and speed, on your data or synthetic data."""
 
 
 _quality = options.group(_methods_option(",".join(METHODS)), embedder_option, _plot_option)
@@ -74,7 +74,7 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **given: Any) -> Non
 
 
 @command(benchmark, click.argument("file", type=FILE), _quality)
-@options.choice("--format", of=("locomo", "longmemeval"), required=True, help="How FILE is laid out.")
+@options.choice("--format", of=("locomo", "longmemeval"), required=True, help="Format of FILE.")
 @click.option("--limit-conversations", type=_AT_LEAST_1, metavar="N", help="Maximum number of conversations.")
 @_vectors_option
 def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **given: Any) -> None:
@@ -105,7 +105,7 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) 
 
 
 @command(benchmark, seed_option)
-@options.choice("--size", of=("quick", "small", "full"), default="small", help="How much; quick is only a trial.")
+@options.choice("--size", of=("quick", "small", "full"), default="small", help="Amount of data; quick is only a trial.")
 @click.option(
     "--data",
     multiple=True,
@@ -129,9 +129,9 @@ def figures(invocation: Invocation, /, **given: Any) -> None:
 
 
 @command(benchmark, _methods_option("two-stage"), embedder_option, seed_option, _plot_option)
-@options.number("--passages", "Size of the made-up corpus.", 10_000)
-@click.option("--corpus", type=FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")
-@options.number("--queries", "How many questions are asked.", 300)
+@options.number("--passages", "Size of the synthetic corpus.", 10_000)
+@click.option("--corpus", type=FILE, help="Use this BEIR corpus.jsonl instead of a synthetic one.")
+@options.number("--queries", "Number of queries.", 300)
 def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 
@@ -145,10 +145,10 @@ def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
 
 
 @command(benchmark, embedder_option, keep_option, seed_option)
-@options.number("--memories", "How many are stored before.", 10_000)
-@options.number("--searches", "How often is searched.", 1_000)
-@options.number("--calls", "How often each other tool is called.", 200)
-@click.option("--soak", type=int, default=0, metavar="N", help="How many mixed calls follow; 20000 show a leak.")
+@options.number("--memories", "Number of memories stored first.", 10_000)
+@options.number("--searches", "Number of searches.", 1_000)
+@options.number("--calls", "Number of calls of each other tool.", 200)
+@click.option("--soak", type=int, default=0, metavar="N", help="Number of mixed calls that follow; 20000 show a leak.")
 def mcp(invocation: Invocation, /, **given: Any) -> None:
     """Measure start, latency and memory of the MCP server.
 

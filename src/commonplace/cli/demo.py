@@ -85,7 +85,7 @@ def _rows(value: Mapping[str, Any], passages: int) -> Rows:
             yield from hit_rows(rank, replace(hit, path=str(display_path)), result.query)
     times = sorted(result.latency_ms for result in results)
     scope = f"{counted(len(results), 'question')} to {counted(passages, 'passage')}"
-    latencies = f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most"
+    latencies = f"{times[len(times) // 2]}ms median, {times[-1]}ms maximum"
     yield Line(f"\n{scope}: {latencies}. No server, no key, no network.", "bold")
     # Suggest commands that work in this shell.
     is_on_path = shutil.which("commonplace") is not None

@@ -215,14 +215,14 @@ def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.Answ
     if not result:
         lines.append(rows.Line("No fact is about this.", "bold"))
         lines.append(rows.Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1))
-    elif any(overtaken(fact_) for fact_ in result):
+    elif not values["include_past"] and any(overtaken(fact_) for fact_ in result):
         lines.append(rows.Line("--valid-at TIME finds what held then, --past what has ended.", "dim"))
     return result, lines
 
 
 @command(graph, _times, _centre)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--query", default="", metavar="WORDS", help="What it is for; ranks what answers it first.")
+@click.option("--query", default="", metavar="WORDS", help="A question; facts that answer it come first.")
 @options.number("--max-facts", "Maximum number of facts.", 20)
 @click.option("--max-tokens", type=int, metavar="N", help="Token budget. [default: 2500]")
 def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) -> None:
@@ -354,7 +354,7 @@ def communities(engine: Engine, /, **values: Any) -> rows.Answer:
 
 
 @command(graph, _entity_argument, _times)
-@options.number("--depth", "How many facts away, up to 4.", 2)
+@options.number("--depth", "Maximum distance in facts, up to 4.", 2)
 @options.limit("limit", 40)
 @click.option("--past", "include_past", is_flag=True, help="Also facts that have ended, in grey.")
 @click.option("--out", type=options.FILE, help="The file: .svg, .graphml, .dot, .mmd.")

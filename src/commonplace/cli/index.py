@@ -199,7 +199,7 @@ def status(engine: Engine, /) -> rows.Answer:
     if result.upgrade is not None and result.upgrade.total:
         total = rows.counted(result.upgrade.total, "passage")
         fields["upgrade"] = f"to {result.upgrade.embedding}, {result.upgrade.done:,} of {total} embedded"
-    fields["left out"] = "; ".join(left_out)
+    fields["skipped"] = "; ".join(left_out)
     change = f"change {result.indexed_change} of {result.change}"
     fields["index"] = f"{shown} ({rows.size_text(result.index_bytes)}, {change})"
     return {**asdict(result), "state": state}, [rows.Fields(fields)]

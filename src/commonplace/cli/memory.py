@@ -225,7 +225,7 @@ def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> rows.Answ
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept with what is settled.")
 @click.option("--text", default="", metavar="TEXT", help="With the answer `edit`: what is right.")
 def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, reason: str, text: str) -> None:
-    """Settle what waits for you, or confirm memories.
+    """Answer open questions, or confirm memories.
 
     Without ID: show what needs your decision, one at a time: contradicting facts, possibly superseded memories,
     proposals of consolidation. With ID: confirm the memory, which counts as a use. After three reviews, `commonplace
@@ -430,7 +430,7 @@ def _past(receipt: ForgetReceipt) -> rows.Rows:
 @options.text("--source", help="Everything from this source.")
 @options.text("--session", metavar="NAME", help="Every turn of this conversation.")
 @options.text("--path", metavar="FILE", help="An indexed file; the file itself stays.")
-@options.text("--agent", metavar="NAME", help="All knowledge of this agent, also what `knowledge delete` has hidden.")
+@options.text("--agent", metavar="NAME", help="All knowledge of this agent, with what `knowledge delete` has hidden.")
 @click.option("--receipts", is_flag=True, help="List past deletions and whether they are verified.")
 def forget(
     invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, yes: bool, receipts: bool, **named: str | None
@@ -485,7 +485,7 @@ def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run
 
 
 @command(None, options.dry_run)
-@click.option("--older-than-days", type=float, metavar="N", help="How long ago it was archived. [default: 30]")
+@click.option("--older-than-days", type=float, metavar="N", help="Minimum days since it was archived. [default: 30]")
 def gc(invocation: Invocation, /, older_than_days: float | None, dry_run: bool) -> int:
     """Delete what was archived more than 30 days ago.
 

@@ -139,7 +139,7 @@ place = group(
     text("--session", "sessions", metavar="NAME", many=True, help="Only from this conversation."),
     text("--source", "sources", many=True, help="Only from this source."),
 )
-min_trust = click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only with at least this trust.")
+min_trust = click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Minimum trust, from 0 to 1.")
 # None if omitted: the engine rejects an empty list of phrasings.
 also = click.option(
     "--also",
@@ -148,7 +148,7 @@ also = click.option(
     callback=lambda *args: non_empty(*args) or None,
     help="The query in other words; up to four times.",
 )
-_RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: 0.30, or all hits if none reaches 0.50]"
+_RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: 0.30; all are hidden if none reaches 0.50]"
 min_score = click.option("--min-score", metavar="SCORE", help=_RANGE)
 artifacts = group(
     choice("--method", of=METHODS, help="How candidates are found and ranked."),
@@ -158,7 +158,7 @@ artifacts = group(
     text("--agent", metavar="NAME", help="Use the search strategy of this agent."),
 )
 forms = group(
-    click.option("-l", "--paths-only", "form", flag_value="paths-only", help="Print only paths; ids of memories."),
+    click.option("-l", "--paths-only", "form", flag_value="paths-only", help="Print only paths, or ids of memories."),
     click.option("--brief", "form", flag_value="brief", help="Print one line for each hit."),
     click.option("--why", "form", flag_value="why", default=None, help="Explain the rank of each hit."),
 )

@@ -94,7 +94,7 @@ def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: 
         # A newer memory ranks before the older one even if its score is lower.
         below = ranks.get(result.trace.moved.get(hit.id, ""))
         is_newer = below and (result.hits[below - 1].at or 0) < (hit.at or 0)
-        newer = f"{'newer than' if is_newer else 'above'} {below}" if below else ""
+        newer = f"{'newer than' if is_newer else 'above'} hit {below}" if below else ""
         properties = (_rating(hit), newer, _older(hit, ranks), hit.tier, when, hit.source, rows.tagged(hit.tags))
         yield rows.Row(hit.owner_id, properties, before=f"{rank}. ")
         yield from _snippet(hit, result.query)
@@ -258,7 +258,7 @@ def _settings(invocation: Invocation, form: str | None, values: dict[str, Any]) 
     }
 
 
-_RERANK: Final = "Let a language model re-rank: a call for each hit, or one for all, if no word follows."
+_RERANK: Final = "Re-rank by a language model: single, a call for each hit; batch (if no word follows), one for all."
 _QUOTE: Final = "put a query of several words in quotation marks"
 
 _memory_options = options.group(
@@ -284,7 +284,7 @@ _memory_options = options.group(
     options.also,
     options.forms,
 )
-@click.option("--stage1-topk", "stage1_limit", type=int, metavar="N", help="Most candidates by words, and by vectors.")
+@click.option("--stage1-topk", "stage1_limit", type=int, metavar="N", help="Maximum candidates by words or vectors.")
 @click.option("-n", "--limit", "--stage2-topk", "limit", type=int, metavar="N", help="Maximum number of results.")
 @options.choice("--rerank", of=RERANK_MODES, is_flag=False, flag_value="batch", help=_RERANK)
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:

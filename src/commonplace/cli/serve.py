@@ -156,7 +156,7 @@ def _run(invocation: Invocation, address: ListenAddress, report: Callable[[str],
 
 @click.group(cls=Group)
 def token() -> None:
-    """Make, list and revoke the access tokens of a store.
+    """Create, list and revoke the access tokens of a store.
 
     Example: commonplace token create --scope read,write
     """
@@ -167,7 +167,7 @@ def token() -> None:
 @options.text("--scope", "scopes", metavar=_SCOPES, many=True, default=("read",), show_default=True, help=_MAY)
 @click.option("--expires", metavar="TIME", help="A time, a date, or words such as 'in 30 days'. [default: never]")
 def create(invocation: Invocation, /, **given: Any) -> None:
-    """Make a token and print it, once.
+    """Create a token, and print it once.
 
     Only a digest of it is stored.
 

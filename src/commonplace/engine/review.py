@@ -145,7 +145,7 @@ def answer(engine: Engine, id_: str, choice: str, *, reason: str, text: str, by_
     """Apply an answer to a question; return what was done."""
     question = next((waiting for waiting in questions(engine) if waiting.id == id_), None)
     if question is None:
-        raise NotFoundError(f"no question {id_!r:.80} waits", remedy="see `commonplace review`")
+        raise NotFoundError(f"there is no open question {id_!r:.80}", remedy="see `commonplace review`")
     sides = {side.id: index for index, side in enumerate(question.sides) if side.id}
     if choice not in question.answers and choice not in sides:
         problem = f"{choice!r:.40} is no answer to it" if choice else "it needs an answer"
