@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _GRAPH_FIELDS: Final = frozenset({"content", "at", "source"})
 """Fields of a memory that the graph reads; an update of other fields extracts nothing."""
 _UNVERSIONED: Final = "origin trust status use_count strength uses review_count promoted_at vault_path".split()
+_SETTLING: Final = (SUPERSEDES, HOLDS_BESIDE)
+"""Types of links by which a person settles which of two memories holds."""
 MIN_CONFIDENCE: Final = 0.75
 """Strength below which a rule's link does not make a repeated memory count from its new date."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -214,7 +216,11 @@ class MemoryService:
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
                 _existing(change.find(id_), id_, is_live=False)
-            if name in (SUPERSEDES, HOLDS_BESIDE):
+            if name in _SETTLING:
+                # Of two answers about the same memories, the later one counts.
+                ends = {source, target}
+                earlier = [each for each in change.links([source]) if {each.source, each.target} == ends]
+                self._remove(change, [each for each in earlier if each.origin != RULE and each.type in _SETTLING])
                 expire_judged(change, link.created_at, source, target)
             change.link(link)
             if feed is not None and name == SUPERSEDES:
@@ -224,22 +230,31 @@ class MemoryService:
     def unlink(self, source: str, target: str, type_: str | None) -> int:
         """Delete the links from one memory to another and reopen what they settled; return how many there were."""
         name = None if type_ is None else validate.link_type(type_)
-        links = self._store.links(self._namespace, [source], past=True)
-        creation_times = {link.created_at for link in links if link.target == target and name in (None, link.type)}
-        feed = self.feed()
         with self._store.change_memories(self._namespace) as change:
-            removed = {
-                link.type
-                for link in change.links([source])
-                if link.target == target and link.origin != RULE and name in (None, link.type)
+            links = self._store.links(self._namespace, [source], past=True)
+            removed = [link for link in links if link.target == target and name in (None, link.type)]
+            self._remove(change, removed)
+        return len(removed)
+
+    def _remove(self, change: MemoryChange, links: Sequence[Link]) -> None:
+        """Delete links, and reopen what those of a person settled, unless either memory's text has changed since."""
+        store, namespace, feed = self._store, self._namespace, self.feed()
+        for link in sorted(links, key=lambda link: link.origin != RULE):  # a rule's first: it may be reopened
+            change.unlink(link.source, link.target, link.type)
+            if link.origin == RULE or link.type not in _SETTLING:
+                continue
+            if feed is not None:
+                feed.hold_again(change, link.target, link.source)
+            contents = {
+                (id_, version.record.content)
+                for id_ in (link.source, link.target)
+                for version in store.versions(namespace, id_)
+                if version.expired_at is None or version.expired_at > link.created_at
             }
-            count = change.unlink(source, target, name)
-            if feed is not None and removed & {SUPERSEDES, HOLDS_BESIDE}:
-                feed.hold_again(change, target, source)
-            for link in links:
-                if link.expired_at in creation_times and target in (link.source, link.target):
-                    change.link(replace(link, expired_at=None))
-        return count
+            if len(contents) == 2 and len({id_ for id_, _ in contents}) == 2:
+                for judged in store.links(namespace, [link.source], past=True):
+                    if judged.expired_at == link.created_at and link.target in (judged.source, judged.target):
+                        change.link(replace(judged, expired_at=None))
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
         """Return a version with passages made from its content."""

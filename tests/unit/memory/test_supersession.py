@@ -17,6 +17,7 @@ from commonplace.errors import ModelError
 from commonplace.extract.model import SENSITIVE
 from commonplace.memory.supersession import MAX_OF_FORM, SETTLING, confidence, overtaken
 from commonplace.models.cross_encoder import CrossEncoder
+from commonplace.store.store import Store
 from commonplace.types import CONFLICTS, DOUBT, HOLDS_BESIDE, RULE, SUPERSEDES
 
 SAID = {
@@ -47,6 +48,11 @@ def links(book: Engine, origin: str = RULE) -> list[tuple[str, str, str]]:
 def pairs(book: Engine) -> list[tuple[str, str]]:
     found = overtaken(book._runtime.store, book.namespace)
     return [(each.older.owner.id, each.newer.owner.id) for each in found]
+
+
+def later(book: Engine) -> None:
+    """Let a minute go by."""
+    book._runtime.clock.now += 60.0  # type: ignore[attr-defined] # the clock of the fixture
 
 
 def asked(book: Engine) -> list[list[str]]:
@@ -354,3 +360,60 @@ def test_cosines_of_other_embedders_tell_nothing(tmp_path: Path) -> None:
         for number, text in enumerate((*SAID.values(), NEWS)):
             book.remember(text, id=str(number))
         assert book.links() == []
+
+
+@pytest.mark.parametrize("second", [("new-days", "days"), ("days", "new-days")])
+@pytest.mark.parametrize("type_", [SUPERSEDES, HOLDS_BESIDE])
+def test_of_two_answers_about_the_same_memories_the_later_counts(
+    book: Engine, second: tuple[str, str], type_: str
+) -> None:
+    """A person who answered wrongly answers again; without the last answer, the question is open as at first."""
+    book.remember(UNSURE, id="new-days")
+    question = asked(book)
+    book.link("new-days", "days", SUPERSEDES)
+    later(book)
+    book.link(*second, type_)
+    assert [(each.source, each.target, each.type) for each in book.links()] == [(*second, type_)]
+    newer = {hit.owner_id: hit.superseded_by for hit in book.recall("when do deployments go out").hits[:2]}
+    assert newer == {
+        id_: second[0] if (id_, type_) == (second[1], SUPERSEDES) else None for id_ in ("days", "new-days")
+    }
+    assert asked(book) == []
+    book.unlink(*second, type_)
+    assert asked(book) == question
+
+
+def test_what_a_rule_was_sure_of_comes_back_without_the_answer(book: Engine) -> None:
+    book.remember(NEWS, id="new-days")
+    [judged] = book.links()
+    book.link("new-days", "days", HOLDS_BESIDE)
+    book.unlink("new-days", "days")
+    assert book.links() == [judged]
+
+
+def test_without_its_link_an_answer_about_an_edited_memory_is_no_question(book: Engine) -> None:
+    """The question was about what the memory said before."""
+    book.remember(UNSURE, id="new-days")
+    book.link("new-days", "days", SUPERSEDES)
+    later(book)
+    book.update("new-days", content="Lunch is at noon.")
+    book.unlink("new-days", "days")
+    assert asked(book) == book.links() == []
+
+
+def test_a_link_that_goes_brings_back_none_of_a_memory_that_was_forgotten_meanwhile(
+    book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.remember(UNSURE, id="new-days")
+    book.link("new-days", "days", SUPERSEDES)
+    change_memories = Store.change_memories
+
+    def forgotten_first(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        with commonplace.open(tmp_path / "store") as other:
+            other.forget("days")
+        return change_memories(*arguments, **options)
+
+    monkeypatch.setattr(Store, "change_memories", forgotten_first)
+    book.unlink("new-days", "days")
+    assert book._runtime.store.links(book.namespace, past=True) == []
