@@ -451,6 +451,13 @@ _log = logging.getLogger(__name__)
 Pair = frozenset[str]
 
 
+class Verdict(NamedTuple):
+    """The numbers of the versions of two memories that were compared, and the link that is due, if any."""
+
+    versions: frozenset[int]
+    link: Link | None = None
+
+
 class Overtaken(NamedTuple):
     """A memory and a newer one that supersedes it, or may; with the ids of disputed facts that ask the same."""
 
@@ -549,7 +556,7 @@ class SupersessionRule:
             entries.sort(key=lambda each: (each.at is None, each.at or 0.0, each.number))
             try:
                 for start in range(0, len(entries), AT_ONCE):
-                    verdicts: dict[Pair, Link | None] = {}
+                    verdicts: dict[Pair, Verdict] = {}
                     for each in entries[start : start + AT_ONCE]:
                         verdicts |= self._verdicts(each)
                     self._keep(verdicts)
@@ -572,10 +579,10 @@ class SupersessionRule:
             with suppress(CommonplaceError), self._store.change_memories(self._namespace) as change:
                 change.put(Note(_JUDGED, "", self._now(), json.dumps({"change": self._noted})))
 
-    def _verdicts(self, entry: TokenEntry) -> dict[Pair, Link | None]:
-        """Return the links due between a memory and its nearest, and between any of these that a rule has linked.
+    def _verdicts(self, entry: TokenEntry) -> dict[Pair, Verdict]:
+        """Return the verdicts between a memory and its nearest, and between any of these that a rule has linked.
 
-        Those are judged again because the memory changes what similarities among its nearest mean. None is no link.
+        Those are judged again because the memory changes what similarities among its nearest mean.
         """
         vector = restore([entry.vector])[0]
         rows = self._searcher().near(self._namespace, vector, NEAREST + 1)
@@ -607,7 +614,7 @@ class SupersessionRule:
             for link in self._store.links(self._namespace, ids)
             if link.origin == RULE and (pair := frozenset((link.source, link.target))) <= place.keys()
         }
-        verdicts: dict[Pair, Link | None] = dict.fromkeys(judged)
+        verdicts = {pair: Verdict(frozenset(kept[place[id_]].number for id_ in pair)) for pair in judged}
         is_judged = np.zeros((len(ids), len(ids)), dtype=np.bool_)
         for first, second in judged:
             is_judged[place[first], place[second]] = is_judged[place[second], place[first]] = True
@@ -644,17 +651,25 @@ class SupersessionRule:
             is_sure = value >= SETTLING and cosine >= MIN_COSINE and len(why) == 1
             type_ = SUPERSEDES if is_sure and (len(kept) > FEW or batch.changes[newer]) else CONFLICTS
             strength = DOUBT if is_unsure else round(confidence(value), 3)
+            pair = frozenset((ids[older], ids[newer]))
             link = Link(ids[newer], ids[older], type_, strength, self._now(), RULE, "; ".join(why))
-            verdicts[frozenset((ids[older], ids[newer]))] = link
+            verdicts[pair] = verdicts[pair]._replace(link=link)
         return verdicts
 
-    def _keep(self, verdicts: Mapping[Pair, Link | None]) -> None:
-        """Bring the links between memories to the verdicts; what a person linked stays as it is."""
-        due = {pair: link for pair, link in verdicts.items() if link is not None}
+    def _keep(self, verdicts: Mapping[Pair, Verdict]) -> None:
+        """Bring the links between memories to the verdicts; what a person linked stays as it is.
+
+        Verdicts on a version that was replaced meanwhile are passed over: the next one is judged by itself.
+        """
+        due = {pair: verdict.link for pair, verdict in verdicts.items() if verdict.link is not None}
         ids = sorted({id_ for pair in verdicts for id_ in pair})
         if not due and not any(link.origin == RULE for link in self._store.links(self._namespace, ids)):
             return
         with self._store.change_memories(self._namespace) as change:
+
+            def is_current(pair: Pair) -> bool:
+                return verdicts[pair].versions == {memory.number for id_ in pair if (memory := change.find(id_))}
+
             for link in change.links(ids):
                 pair = frozenset((link.source, link.target))
                 new = due.get(pair)
@@ -663,10 +678,10 @@ class SupersessionRule:
                         due.pop(pair, None)
                 elif new is not None and (new.source, new.type) == (link.source, link.type):
                     del due[pair]
-                elif pair in verdicts:
+                elif pair in verdicts and is_current(pair):
                     change.link(replace(link, expired_at=self._now()))
-            for link in due.values():
-                if all(change.find(id_) is not None for id_ in (link.source, link.target)):
+            for pair, link in due.items():
+                if is_current(pair):
                     change.link(link)
 
     @cached_property

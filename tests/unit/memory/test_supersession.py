@@ -15,7 +15,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import ModelError
 from commonplace.extract.model import SENSITIVE
-from commonplace.memory.supersession import MAX_OF_FORM, SETTLING, confidence, overtaken
+from commonplace.memory.supersession import MAX_OF_FORM, SETTLING, SupersessionRule, confidence, overtaken
 from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.store.store import Store
 from commonplace.types import CONFLICTS, DOUBT, HOLDS_BESIDE, RULE, SUPERSEDES
@@ -283,6 +283,22 @@ def test_what_is_changed_is_judged_anew(book: Engine) -> None:
     assert book.links() == []
     book.update("new-days", content=NEWS)
     assert links(book) == [("new-days", SUPERSEDES, "days")]
+
+
+def test_a_verdict_on_what_another_process_edits_meanwhile_is_not_kept(
+    book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = SupersessionRule._keep
+
+    def edited_first(*arguments: Any) -> None:
+        monkeypatch.undo()
+        with commonplace.open(tmp_path / "store") as other:
+            other.update("new-days", content="The cat is called Figaro.")
+        keep(*arguments)
+
+    monkeypatch.setattr(SupersessionRule, "_keep", edited_first)
+    book.remember(NEWS, id="new-days")
+    assert book.links() == []
 
 
 def test_a_new_memory_may_show_that_others_are_entries_of_a_log(book: Engine) -> None:
