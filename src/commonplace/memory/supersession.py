@@ -47,6 +47,7 @@ from commonplace.types import (
     HOLDS_BESIDE,
     RULE,
     SUPERSEDES,
+    Head,
     Link,
     Note,
     Selection,
@@ -526,8 +527,8 @@ class SupersessionRule:
     _tokens: StaticEmbedder
     _now: Callable[[], float]
     _reader: Callable[[], CrossEncoder | None] = lambda: None
-    _done: int | None = None
-    _noted: int = 0
+    _done: Head | None = None
+    _noted: Head = Head()
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, limit: int | None = None, is_stopped: Callable[[], bool] = lambda: False) -> bool:
@@ -543,13 +544,15 @@ class SupersessionRule:
         try:
             if self._done is None:
                 notes = store.notes(namespace, _JUDGED)
-                self._done = self._noted = json.loads(notes[-1].body)["change"] if notes else 0
-            head = store.head(namespace).change
+                self._done = self._noted = Head(**json.loads(notes[-1].body)) if notes else Head()
+            head = store.head(namespace)
             if head == self._done:
                 return True
-            if limit is not None and store.pending(namespace, self._done)[0] > limit:
+            if store.token(namespace, self._done.change) != self._done.token:
+                self._done = self._noted = Head()  # the namespace was forgotten, or restored from a backup
+            if limit is not None and store.pending(namespace, self._done.change)[0] > limit:
                 return False
-            entries = [each for each in store.tail(namespace, self._done) if each.kind == "memory"]
+            entries = [each for each in store.tail(namespace, self._done.change) if each.kind == "memory"]
             passages = Counter(each.owner_number for each in entries)
             entries = [each for each in entries if each.vector and passages[each.owner_number] == 1]
             # The last to be judged has the most to compare with: in order of time, the order of arrival cannot matter.
@@ -566,7 +569,7 @@ class SupersessionRule:
                 _log.warning("memories wait to be compared with older ones: %s", error)
                 return True
             self._done = head
-            if head - self._noted >= NOTED_EVERY:
+            if head.change - self._noted.change >= NOTED_EVERY:
                 self.close()
             return True
         finally:
@@ -574,10 +577,12 @@ class SupersessionRule:
 
     def close(self) -> None:
         """Note how far memories were judged, unless the namespace was forgotten since: a note would create it again."""
-        if self._done is not None and self._noted < self._done <= self._store.head(self._namespace).change:
+        if self._done is None or self._noted == self._done:
+            return
+        if self._store.token(self._namespace, self._done.change) == self._done.token:
             self._noted = self._done
             with suppress(CommonplaceError), self._store.change_memories(self._namespace) as change:
-                change.put(Note(_JUDGED, "", self._now(), json.dumps({"change": self._noted})))
+                change.put(Note(_JUDGED, "", self._now(), json.dumps(self._noted._asdict())))
 
     def _verdicts(self, entry: TokenEntry) -> dict[Pair, Verdict]:
         """Return the verdicts between a memory and its nearest, and between any of these that a rule has linked.

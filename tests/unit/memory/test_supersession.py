@@ -365,6 +365,18 @@ def test_what_a_killed_process_left_is_judged_by_the_next(
         assert links(other) == [("new-days", SUPERSEDES, "days")]
 
 
+def test_what_is_stored_in_a_namespace_after_it_was_forgotten_is_judged(book: Engine) -> None:
+    """Its changes are counted from one again, and the first ones are no older than what was judged before."""
+    book.forget_namespace("default", confirm="default")
+    book.remember_many(
+        [
+            {"content": "Ana lives in Porto.", "at": "2026-01-01", "id": "porto"},
+            {"content": "Ana lives in Braga now.", "at": "2026-02-01", "id": "braga"},
+        ]
+    )
+    assert links(book) == [("braga", SUPERSEDES, "porto")]
+
+
 def test_long_texts_are_not_compared(book: Engine) -> None:
     book.remember(f"{NEWS} " * 200, id="new-days")
     book.embed_pending()
