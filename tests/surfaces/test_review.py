@@ -287,6 +287,17 @@ def test_an_agent_links_nothing_of_a_user_by_what_settles(book: Engine, type_: s
     assert len(book.links()) == 3
 
 
+@pytest.mark.parametrize("origin", ["user", "web"])
+def test_an_agent_settles_nothing_that_a_user_or_the_web_said_as_well(book: Engine, origin: str) -> None:
+    """A side shows the trust in one of those who said it."""
+    book.remember("My sister lives in Porto.", id="a", at="2026-01-10")
+    book.remember("My sister lives in Porto, as she told us.", id="b", at="2026-01-11", origin=origin)
+    book.remember("My sister lives in Lisbon.", id="c", at="2026-02-20")
+    [question] = book.questions()
+    with pytest.raises(UsageError, match="an agent may not"):
+        link(book, {"source": question.id, "target": "right", "type": "settles"})
+
+
 def test_an_agent_settles_what_agents_said(book: Engine) -> None:
     link(book, {"source": disputed(book), "target": "right", "type": "settles"})
     assert held(book) == {"Heidelberg": False, "Freiburg": True}

@@ -151,7 +151,8 @@ def answer(engine: Engine, id_: str, choice: str, *, reason: str, text: str, by_
         problem = f"{choice!r:.40} is no answer to it" if choice else "it needs an answer"
         raise UsageError(problem, remedy=f"give {', '.join(question.answers)}, or a side's id")
     if by_agent:
-        refuse_agent(side.trust for side in question.sides)
+        refuse_agent([side.trust for side in question.sides])
+        refuse_agent(_trusts(engine, question))
     reason = reason or ("an agent decided" if by_agent else "a person decided")
     position = sides[choice] if choice in sides else {"left": 0, "right": 1}.get(choice)
     if question.kind in ("contradiction", "ending"):
@@ -171,6 +172,16 @@ def answer(engine: Engine, id_: str, choice: str, *, reason: str, text: str, by_
                     engine.archive(side.id)
         engine.ledger.close(id_, reason)
     return {"id": id_, "kind": question.kind, "answer": choice, "reason": reason}
+
+
+def _trusts(engine: Engine, question: Question) -> list[float]:
+    """Return the trust in all that states one of the facts of a question; a side shows the first of these."""
+    if question.kind not in ("contradiction", "ending"):
+        return []
+    graph = engine._runtime.store.graph(engine.namespace)
+    mentions = graph.mentions("relation", [side.id for side in question.sides if side.id])
+    stating = graph.episodes([*{mention.episode for rows in mentions.values() for mention in rows}])
+    return [episode.trust for episode in stating.values()]
 
 
 def refuse_agent(trusts: Iterable[float]) -> None:
