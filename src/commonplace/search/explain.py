@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from math import inf
 from shlex import quote
 from typing import Final
 
@@ -30,8 +31,14 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
     number = result.trace.numbers[hit_id]
     candidate = next(item for item in result.trace.candidates if item.number == number)
     entry = store.entries(result.namespace, [number]).get(number)
-    links = store.links(result.namespace, [hit.owner_id]) if hit.superseded_by else []
-    reasons = {(link.source, link.target): link.reason for link in links if link.origin == RULE}
+    as_of = result.wanted.as_of
+    links = store.links(result.namespace, [hit.owner_id], past=as_of is not None) if hit.superseded_by else []
+    reasons = {
+        (link.source, link.target): link.reason
+        for link in links
+        if link.origin == RULE
+        and (as_of is None or link.created_at <= as_of < (inf if link.expired_at is None else link.expired_at))
+    }
     terms = set() if entry is None else set(chain.from_iterable(fields_of(entry).values()))
     spellings = _spellings(" ".join((result.corrected or result.query, *result.also)))
     reranked = [SignalShare(name, hit.signals[name]) for name in (FIRST_STAGE, RERANK) if name in hit.signals]

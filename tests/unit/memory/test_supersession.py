@@ -333,8 +333,10 @@ def test_what_was_believed_before_and_after_it_was_judged_is_known(book: Engine)
     [answer] = book.links()
     told = {link.created_at - 1e-3: None, link.created_at: "new-days", answer.created_at: None, None: None}
     for as_of, by in told.items():
-        hits = {hit.owner_id: hit.superseded_by for hit in book.recall("when do deployments go out", as_of=as_of).hits}
-        assert hits["days"] == by
+        result = book.recall("when do deployments go out", as_of=as_of)
+        [hit] = [hit for hit in result.hits if hit.owner_id == "days"]
+        assert hit.superseded_by == by
+        assert book.why(result, hit.id).superseded_because == (link.reason if by else "")
 
 
 def test_forgetting_takes_the_links_along_and_an_export_brings_them(book: Engine, tmp_path: Path) -> None:
