@@ -527,8 +527,10 @@ class SupersessionRule:
     _tokens: StaticEmbedder
     _now: Callable[[], float]
     _reader: Callable[[], CrossEncoder | None] = lambda: None
-    _done: Head | None = None
+    _done: int | None = None
+    _seen: Head = Head()
     _noted: Head = Head()
+    _judged: set[int] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, limit: int | None = None, is_stopped: Callable[[], bool] = lambda: False) -> bool:
@@ -544,31 +546,40 @@ class SupersessionRule:
         try:
             if self._done is None:
                 notes = store.notes(namespace, _JUDGED)
-                self._done = self._noted = Head(**json.loads(notes[-1].body)) if notes else Head()
+                note = json.loads(notes[-1].body) if notes else {}
+                self._done, self._seen = note.get("change", 0), Head(*note.get("seen", ()))
+                self._noted = self._seen
+                self._judged.update(note.get("judged", ()))
             head = store.head(namespace)
-            if head == self._done:
+            if head == self._seen and head.change == self._done:
                 return True
-            if store.token(namespace, self._done.change) != self._done.token:
-                self._done = self._noted = Head()  # the namespace was forgotten, or restored from a backup
-            if limit is not None and store.pending(namespace, self._done.change)[0] > limit:
+            if store.token(namespace, self._seen.change) != self._seen.token:
+                self._done, self._noted = 0, Head()  # the namespace was forgotten, or restored from a backup
+                self._judged.clear()
+            if limit is not None and store.pending(namespace, self._done)[0] > limit:
                 return False
-            entries = [each for each in store.tail(namespace, self._done.change) if each.kind == "memory"]
+            self._seen = head
+            entries = [each for each in store.tail(namespace, self._done) if each.kind == "memory"]
             passages = Counter(each.owner_number for each in entries)
             entries = [each for each in entries if each.vector and passages[each.owner_number] == 1]
+            entries = [each for each in entries if each.number not in self._judged]
             # The last to be judged has the most to compare with: in order of time, the order of arrival cannot matter.
             entries.sort(key=lambda each: (each.at is None, each.at or 0.0, each.number))
             try:
                 for start in range(0, len(entries), AT_ONCE):
                     verdicts: dict[Pair, Verdict] = {}
-                    for each in entries[start : start + AT_ONCE]:
+                    some = entries[start : start + AT_ONCE]
+                    for each in some:
                         verdicts |= self._verdicts(each)
                     self._keep(verdicts)
+                    self._judged.update(each.number for each in some)
                     if is_stopped():
                         return False
             except (CommonplaceError, OSError) as error:  # what was written is written; the next call tries again
                 _log.warning("memories wait to be compared with older ones: %s", error)
                 return True
-            self._done = head
+            self._done = head.change
+            self._judged.clear()
             if head.change - self._noted.change >= NOTED_EVERY:
                 self.close()
             return True
@@ -576,13 +587,14 @@ class SupersessionRule:
             self._lock.release()
 
     def close(self) -> None:
-        """Note how far memories were judged, unless the namespace was forgotten since: a note would create it again."""
-        if self._done is None or self._noted == self._done:
-            return
-        if self._store.token(self._namespace, self._done.change) == self._done.token:
-            self._noted = self._done
+        """Note what was judged, unless the namespace was forgotten since: a note would create it again."""
+        seen = self._seen
+        is_noted = self._noted == seen and not self._judged
+        if not is_noted and seen.change and self._store.token(self._namespace, seen.change) == seen.token:
+            self._noted = seen
             with suppress(CommonplaceError), self._store.change_memories(self._namespace) as change:
-                change.put(Note(_JUDGED, "", self._now(), json.dumps(self._noted._asdict())))
+                body = json.dumps({"change": self._done, "seen": seen, "judged": sorted(self._judged)})
+                change.put(Note(_JUDGED, "", self._now(), body))
 
     def _verdicts(self, entry: TokenEntry) -> dict[Pair, Verdict]:
         """Return the verdicts between a memory and its nearest, and between any of these that a rule has linked.

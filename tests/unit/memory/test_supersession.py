@@ -18,7 +18,7 @@ from commonplace.extract.model import SENSITIVE
 from commonplace.memory.supersession import MAX_OF_FORM, SETTLING, SupersessionRule, confidence, overtaken
 from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.store.store import Store
-from commonplace.types import CONFLICTS, DOUBT, HOLDS_BESIDE, RULE, SUPERSEDES
+from commonplace.types import CONFLICTS, DOUBT, HOLDS_BESIDE, RULE, SUPERSEDES, TokenEntry
 
 SAID = {
     "flat": "We live in a flat in Boston.",
@@ -365,6 +365,31 @@ def test_what_a_killed_process_left_is_judged_by_the_next(
     with commonplace.open(tmp_path / "store") as other:
         other.embed_pending()
         assert links(other) == [("new-days", SUPERSEDES, "days")]
+
+
+def test_processes_that_end_early_judge_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If each began anew, a large import would never be judged by commands alone."""
+    told: list[int] = []
+    verdicts = SupersessionRule._verdicts
+
+    def tells(rule: SupersessionRule, entry: TokenEntry) -> Any:
+        told.append(entry.number)
+        return verdicts(rule, entry)
+
+    with monkeypatch.context() as patch, commonplace.open(tmp_path / "store", embedder="static") as book:
+        patch.setattr(type(book._runtime), "is_judging", False)
+        for day, text in enumerate(SAID.values(), 1):
+            book.remember(text, at=f"2026-01-{9 - day:02}")
+    monkeypatch.setattr("commonplace.memory.supersession.AT_ONCE", 2)
+    monkeypatch.setattr(SupersessionRule, "_verdicts", tells)
+    for _ in range(3):
+        with commonplace.open(tmp_path / "store") as book:
+            is_all = book._runtime.rule.catch_up(is_stopped=lambda: True)
+    assert (told, is_all) == ([5, 4, 3, 2, 1], False)
+    with commonplace.open(tmp_path / "store") as book:
+        assert book._runtime.rule.catch_up()
+        book.remember(NEWS)
+    assert told == [5, 4, 3, 2, 1, 6]
 
 
 def test_what_is_stored_in_a_namespace_after_it_was_forgotten_is_judged(book: Engine) -> None:
