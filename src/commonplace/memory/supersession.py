@@ -669,8 +669,10 @@ class SupersessionRule:
             type_ = SUPERSEDES if is_sure and (len(kept) > FEW or batch.changes[newer]) else CONFLICTS
             strength = DOUBT if is_unsure else round(confidence(value), 3)
             pair = frozenset((ids[older], ids[newer]))
-            link = Link(ids[newer], ids[older], type_, strength, self._now(), RULE, "; ".join(why))
-            verdicts[pair] = verdicts[pair]._replace(link=link)
+            verdicts[pair] = Verdict(
+                verdicts[pair].versions,
+                Link(ids[newer], ids[older], type_, strength, self._now(), RULE, "; ".join(why)),
+            )
         return verdicts
 
     def _keep(self, verdicts: Mapping[Pair, Verdict]) -> None:
