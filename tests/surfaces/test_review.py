@@ -287,6 +287,17 @@ def test_an_agent_links_nothing_of_a_user_by_what_settles(book: Engine, type_: s
     assert len(book.links()) == 3
 
 
+def test_an_agent_links_nothing_otherwise_than_it_is_settled(book: Engine) -> None:
+    """Links of people and agents look alike: what the user answered would be lost."""
+    older, newer = (book.remember(text).id for text in ("The standup is at nine.", "The standup is at ten."))
+    book.link(older, newer, "supersedes")
+    for source, target, type_ in ((newer, older, "supersedes"), (older, newer, "holds beside")):
+        with pytest.raises(UsageError, match="settled already"):
+            link(book, {"source": source, "target": target, "type": type_})
+    link(book, {"source": older, "target": newer, "type": "supersedes"})
+    assert [(each.source, each.target, each.type) for each in book.links()] == [(older, newer, "supersedes")]
+
+
 @pytest.mark.parametrize("origin", ["user", "web"])
 def test_an_agent_settles_nothing_that_a_user_or_the_web_said_as_well(book: Engine, origin: str) -> None:
     """A side shows the trust in one of those who said it."""

@@ -496,14 +496,14 @@ class Engine:
         Args:
             strength: 0–1.
             by_agent: refuse the types "supersedes" and "holds beside" if a user said one of the memories, or one is not
-                trusted.
+                trusted, or a link says otherwise.
         """
         if validate.boolean("by_agent", by_agent) and validate.link_type(type) in (SUPERSEDES, HOLDS_BESIDE):
             from commonplace.engine.review import refuse_agent
 
             refuse_agent(self.get(memory_id, touch=False).trust for memory_id in (source, target))
         with self._runtime.writing(source, target):
-            return self._runtime.memory.link(source, target, type, strength)
+            return self._runtime.memory.link(source, target, type, strength, by_agent=by_agent)
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
         """Delete the links from one memory to another, of one type or all; return how many."""

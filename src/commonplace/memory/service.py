@@ -205,8 +205,8 @@ class MemoryService:
                 self._update_graph(change, [id_], readings)
             return self._view(stored, "restored")
 
-    def link(self, source: str, target: str, type_: str, strength: float) -> Link:
-        """Link two memories that exist; a link of the same type between them is replaced."""
+    def link(self, source: str, target: str, type_: str, strength: float, *, by_agent: bool = False) -> Link:
+        """Link two memories that exist; a link of the same type between them is replaced; see `Engine.link`."""
         if source == target:
             raise UsageError(f"memory {source!r} cannot be linked to itself", remedy="name two memories")
         name = validate.link_type(type_)
@@ -220,7 +220,13 @@ class MemoryService:
                 # Of two answers about the same memories, the later one counts.
                 ends = {source, target}
                 earlier = [each for each in change.links([source]) if {each.source, each.target} == ends]
-                self._remove(change, [each for each in earlier if each.origin != RULE and each.type in _SETTLING])
+                earlier = [each for each in earlier if each.origin != RULE and each.type in _SETTLING]
+                if by_agent and any((each.source, each.type) != (source, name) for each in earlier):
+                    raise UsageError(
+                        f"which of {source!r:.80} and {target!r:.80} holds is settled already",
+                        remedy="tell the user: `commonplace memory link` settles it anew",
+                    )
+                self._remove(change, earlier)
                 expire_judged(change, link.created_at, source, target)
             change.link(link)
             if feed is not None and name == SUPERSEDES:
