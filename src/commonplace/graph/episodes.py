@@ -270,6 +270,9 @@ def bounded(extraction: Extraction) -> tuple[Extraction, tuple[str, ...]]:
     return replace(extraction, claims=tuple(selected)).only(indexes), tuple(notices)
 
 
+MAX_KEPT: Final = 500
+"""Maximum number of embedded texts that are cached between reads; recent names tend to recur."""
+
 _Key = tuple[str, float, bool]
 
 
@@ -307,12 +310,16 @@ class MemoryFeed:
 
     def __init__(self, runtime: Callable[[Destination | None], GraphRuntime]) -> None:
         self._runtime = runtime
+        self._recent_texts: Texts | None = None
 
     def read(self, memories: Iterable[MemoryWrite] = (), destination: Destination | None = None) -> Readings:
         """Extract memories that are about to be written, and embed the texts of their entities and facts."""
-        readings = Readings(self._runtime(destination))
+        runtime, texts = self._runtime(destination), self._recent_texts
+        is_same = texts is not None and texts.destination.embedder is runtime.destination.embedder
+        readings = Readings(replace(runtime, texts=texts) if texts is not None and is_same else runtime)
         for memory in memories:
             readings.read(memory.owner, memory.record)
+        self._recent_texts = readings.runtime.texts if len(readings.runtime.texts) <= MAX_KEPT else None
         return readings
 
     def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:
@@ -359,7 +366,7 @@ class MemoryFeed:
         fact = fact_of(graph.relations([stated[0].home])[stated[0].home])
         if fact.doubt == SENSITIVE or fact.trust > memory.record.trust or confidence < MIN_CONFIDENCE:
             return  # it would be disputed, and raise a new question for a person who has just answered one
-        runtime = self._runtime(None)
+        runtime = self.read().runtime
         episodes = graph.episodes_of_memory(newer)
         episode = max(episodes, key=lambda each: each.reference_time, default=self._episode(memory))
         if fact.is_retracted or (fact.valid_from is not None and episode.reference_time <= fact.valid_from):
@@ -388,7 +395,7 @@ class MemoryFeed:
 
     def hold_again(self, change: MemoryChange, older: str, newer: str) -> None:
         """Undo `overtake` and what a person settled between the facts of two memories, after their link is removed."""
-        graph, runtime = change.graph, self._runtime(None)
+        graph, runtime = change.graph, self.read().runtime
         older_ids, newer_ids = ({episode.id for episode in graph.episodes_of_memory(id_)} for id_ in (older, newer))
         mentioned = graph.mentioned([*older_ids, *newer_ids])
         facts = graph.relations([row.subject for rows in mentioned.values() for row in rows if row.kind == "relation"])
@@ -409,7 +416,7 @@ class MemoryFeed:
         """Return the positive assertions of a memory, with the ids of their facts as their homes."""
         ids = {episode.id for episode in graph.episodes_of_memory(memory)}
         mentioned = (row for rows in graph.mentioned([*ids]).values() for row in rows if row.kind == "relation")
-        stated = FactKeys(graph, self._runtime(None)).said_of(dict.fromkeys(row.subject for row in mentioned))
+        stated = FactKeys(graph, self.read().runtime).said_of(dict.fromkeys(row.subject for row in mentioned))
         facts = {id_: replace(item, home=id_) for id_, item in stated if item.episode in ids and item.saying == "said"}
         return [*facts.values()]
 
@@ -417,7 +424,7 @@ class MemoryFeed:
         """Delete the episodes of a memory, in the transaction that changes it; `add` writes its new state."""
         episodes = [episode.id for episode in change.graph.episodes_of_memory(id_)]
         if episodes:
-            take_out(change.graph, self._runtime(None), episodes)
+            take_out(change.graph, self.read().runtime, episodes)
 
     def follow(
         self,

@@ -63,6 +63,9 @@ class Texts:
     destination: Destination
     _made: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
 
+    def __len__(self) -> int:
+        return len(self._made)
+
     def prepare(self, texts: Iterable[str]) -> None:
         """Embed texts in one batch, before the transaction that writes them begins."""
         missing = [text for text in dict.fromkeys(text[:MAX_CHARACTERS] for text in texts) if text not in self._made]
