@@ -4,11 +4,11 @@
 
 The weights of the transformer stay as they ship; each square of them gets a correction of low rank (Hu et al. 2021,
 "LoRA"). The training has two parts: the first reads families of statements alone (benchmarks/statements.txt), the
-second starts where it ended and reads a quarter of them, plain sentences (plain_statements.txt), messages
-(messages.txt) and whole stores (memory_stores.txt) with the pairs of which both hold. Two scores of one state are
-trained together: of what overtakes, and of what leaves a careful reader in doubt. What ships is the mean of both states
-(Wortsman et al. 2022), which keeps what the first part learned. Every tenth family and every fifth store is held out,
-and measured on.
+second starts where it ended and reads a quarter of them, plain sentences (plain_statements.txt and
+short_statements.txt), messages (messages.txt) and whole stores (memory_stores.txt) with the pairs of which both hold.
+Two scores of one state are trained together: of what overtakes, and of what leaves a careful reader in doubt. What
+ships is the mean of both states (Wortsman et al. 2022), which keeps what the first part learned. Every tenth family and
+every fifth store is held out, and measured on.
 
 It needs PyTorch, which is no dependency of Commonplace, and takes an hour on two cores. `--first` and `--second` start
 from what an earlier run wrote after that part.
@@ -321,6 +321,7 @@ def main() -> None:
     messages, test_messages = held_out(read_families("messages.txt"), HELD_OUT_FAMILIES)
     stores, test_stores = held_out(read_stores(), HELD_OUT_STORES)
     plain = read_families("plain_statements.txt")
+    short, test_short = held_out(read_families("short_statements.txt"), HELD_OUT_FAMILIES)
 
     def of_families(entries: Sequence[Sequence[tuple[str, str]]], alike: str = "onx", most: int = 9) -> list[Example]:
         strangers = [statement for family in entries for _, statement in family]
@@ -332,6 +333,7 @@ def main() -> None:
     tests = {
         "families": of_families(test_families),
         "messages": of_families(test_messages, "ox", 1),
+        "short": of_families(test_short),
         "stores": of_stores(test_stores),
     }
     model = CrossEncoder(embedder)
@@ -345,6 +347,7 @@ def main() -> None:
     second = [
         of_families([*draw.sample(families, len(families) // 4), *plain])
         + of_families(messages, "ox", 1)
+        + of_families(short, most=2)
         + of_stores(stores)
         for _ in range(arguments.epochs[1])
     ]
