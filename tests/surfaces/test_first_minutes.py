@@ -178,7 +178,8 @@ def test_a_search_of_what_was_known_before_an_import_says_how_to_ask(program: Pr
         "as_of finds in what was stored by 2023-12-31 00:00 UTC; of what had happened by then 2 memories were stored "
         "later: valid_at (--valid-at) finds in them"
     )
-    assert program.json("recall", "where does Mira live", "--as-of", "2022")["notices"] == []
+    [notice] = program.json("recall", "where does Mira live", "--as-of", "2021")["notices"]
+    assert notice == "no memory had been stored by 2021-12-31 23:59 UTC: leave out as_of (--as-of)"
 
 
 def test_python_mcp_and_csp_know_what_was_true_then(program: Program) -> None:

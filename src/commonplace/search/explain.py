@@ -137,14 +137,17 @@ def diagnose(store: Store, result: SearchResult, has_others: bool, is_served: bo
         yield from _filter_faults(store, namespace, wanted)
     elif "memory" in kinds and wanted.as_of is not None and wanted.valid_at is None:
         memory_filter = replace(wanted, kinds=("memory",))
+        known = set(store.matching_owners(namespace, memory_filter))
         happened = store.matching_owners(namespace, replace(memory_filter, as_of=None, valid_at=wanted.as_of))
-        later = len(set(happened) - set(store.matching_owners(namespace, memory_filter)))
+        later, moment = len(set(happened) - known), f"{moment_of(wanted.as_of):%Y-%m-%d %H:%M} UTC"
         if later:
             yield (
-                f"as_of finds in what was stored by {moment_of(wanted.as_of):%Y-%m-%d %H:%M} UTC; of what had happened "
+                f"as_of finds in what was stored by {moment}; of what had happened "
                 f"by then {later:,} memor{'y was' if later == 1 else 'ies were'} stored later: valid_at (--valid-at) "
                 "finds in them"
             )
+        elif not known:
+            yield f"no memory had been stored by {moment}: leave out as_of (--as-of)"
 
 
 def _filter_faults(store: Store, namespace: str, filters: Filter) -> Iterator[str]:
