@@ -56,7 +56,7 @@ PARTS: Final = {
     "fusion": (("commonplace.search.retrieve", "order"),),
     "selection": (("commonplace.search.retrieve", "select"),),
     "texts of the hits": (("commonplace.search.retrieve", "_made"),),
-    "look for secrets": (("commonplace.search.retrieve", "without_secrets"),),
+    "look for secrets": (("commonplace.search.result", "without_secrets"),),
 }
 """What is timed under each name: a module, and a function of it as its caller finds it."""
 

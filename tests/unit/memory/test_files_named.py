@@ -58,7 +58,7 @@ def test_a_file_is_the_same_changed_or_gone(project: Path) -> None:
         file.truncate(MAX_BYTES + 1)
     assert (what_became(reference, project), files_named(["a.py"], project)) == ("a.py has changed", ())
     (project / "a.py").unlink()
-    assert what_became(reference, project) == "a.py is gone"
+    assert what_became(reference, project) == "a.py was deleted"
 
 
 @pytest.mark.parametrize("reference", ["not one", "x@sha256:short", f"@sha256:{'0' * 64}"])
