@@ -10,8 +10,8 @@ from typing import Any, Final
 from commonplace.dataclasses import replace
 from commonplace.extract.decisions import chosen, decided, preferred, purpose
 from commonplace.extract.entities import Entities
-from commonplace.extract.modality import doubtful_places, has_condition_behind, is_hedged, is_lasting
-from commonplace.extract.model import UNSURE
+from commonplace.extract.modality import doubtful_places, has_condition_behind, is_hedged, is_lasting, is_recurring
+from commonplace.extract.model import AT_TIMES, UNSURE
 from commonplace.extract.names import Phrase
 from commonplace.extract.phrases import Line, read_before, read_behind
 from commonplace.extract.relations import MAX_LENGTH, MOVES, RULES, Rule, Statement, fitting_type, stated
@@ -19,7 +19,8 @@ from commonplace.extract.verbs import FORMS, VerbGroup, read_group
 from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, NOUNS, PATTERNS, PREPOSITIONS, ROLES
 
 _FURTHEST: Final = 16
-_CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however)\b")
+_CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however|where|which|while|who)\b")
+_BEFORE_CUT: Final = re.compile(r"[;—–]|\b(?:and|but|because|however|so)\b")
 _BACK: Final = frozenset({"back"})
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
@@ -174,6 +175,7 @@ class Clauses:
         if not readings or has_condition_behind(tokens, behind, min(end + _FURTHEST_OBJECT, tokens.count)):
             return
         words = _CUT.split(tokens.text[tokens.start[group.first] : tokens.end[end - 1]], maxsplit=1)[0]
+        head = _BEFORE_CUT.split(tokens.text[tokens.start[0] : tokens.start[group.first]])[-1]
         is_move = group.form.lemma in _MOVING_AWAY
         has_span = PATTERNS["span"].search(words) is not None
         # `lived there for two years` is about the past anyway; `has lived there for two years` is about the present.
@@ -189,13 +191,16 @@ class Clauses:
             is_state = statement.relation in STATES
             if is_state and (is_brief or is_out or (is_leaving and statement.relation == "LIVES_IN" and not is_gone)):
                 continue
+            is_once = statement.is_event or group.is_future or group.is_perfect
+            is_present = is_state and not (statement.is_end or group.is_past)
+            is_repeated = is_present and is_recurring(f"{head} {words}", is_event=is_once)
             is_former = is_bygone and not statement.is_end and (is_state or statement.relation == "DECIDED")
             yield replace(
                 statement,
                 end=max(end, statement.end) if statement.end else end,
                 is_former=statement.is_former or is_former,
                 is_ever=statement.is_ever and not has_span,
-                doubt=self._doubt(statement, end),
+                doubt=AT_TIMES if is_repeated else self._doubt(statement, end),
             )
 
     def _doubt(self, statement: Statement, end: int) -> str:

@@ -91,6 +91,13 @@ def is_hedged(text: str) -> bool:
     return PATTERNS["hedge"].search(text.replace("’", "'")) is not None
 
 
+def is_recurring(words: str, *, is_event: bool) -> bool:
+    """Return whether words name a time that comes again: `every Sunday`, `on weekends`, of a state also `in winter`."""
+    return PATTERNS["recurring"].search(words) is not None or (
+        not is_event and PATTERNS["seasonal"].search(words) is not None
+    )
+
+
 HEARSAY: Final = 0.45
 """Maximum confidence in hearsay: low enough that it is recorded, but ends no fact."""
 

@@ -12,7 +12,10 @@ UNMARKED: Final = "nothing says that it has changed"
 SENSITIVE: Final = "health, doses, money and access are for a person to settle"
 UNSURE: Final = "the words leave open whether it has changed, and for whom"
 BESIDE: Final = "it may hold beside others"
-"""Reasons why a newer value does not end an older one. With `BESIDE` both hold, with the others both are disputed."""
+AT_TIMES: Final = "it holds again and again, and not in between"
+"""Reasons why a newer value does not end an older one. With `UNMARKED`, `SENSITIVE` and `UNSURE` both are disputed,
+with `BESIDE` both hold; a value with `AT_TIMES` neither ends another one nor is ended by it.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, Final, Literal, NamedTuple
 
 from commonplace.dataclasses import MISSING, dataclass, field, fields
-from commonplace.extract.model import BESIDE, SENSITIVE
+from commonplace.extract.model import AT_TIMES, BESIDE, SENSITIVE
 from commonplace.graph.kinds import SYMMETRIC, Kinds, is_added
 from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Happening, Relation
@@ -204,7 +204,7 @@ def judge(first: Fact, second: Fact) -> Verdict | None:
     if not overlap(first.span, second.span):
         return None
     began_later = first if (first.valid_from or 0.0) > (second.valid_from or 0.0) else second
-    if began_later.doubt == BESIDE:
+    if began_later.doubt == BESIDE or AT_TIMES in (first.doubt, second.doubt):
         return None
     if first.valid_from is None or second.valid_from is None:
         return Verdict("the beginning of one of them is unknown")
