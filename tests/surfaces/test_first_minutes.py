@@ -180,6 +180,9 @@ def test_a_search_of_what_was_known_before_an_import_says_how_to_ask(program: Pr
     )
     [notice] = program.json("recall", "where does Mira live", "--as-of", "2021")["notices"]
     assert notice == "no memory had been stored by 2021-12-31 23:59 UTC: leave out as_of (--as-of)"
+    program.json("remember", "Nils lives in Oslo.", "--tag", "nils")
+    [notice] = program.json("recall", "where does Nils live", "--as-of", "2021", "--tag", "nils")["notices"]
+    assert notice.startswith("no memory that passes the filters had been stored by 2021-12-31")
 
 
 def test_python_mcp_and_csp_know_what_was_true_then(program: Program) -> None:

@@ -147,7 +147,9 @@ def diagnose(store: Store, result: SearchResult, has_others: bool, is_served: bo
                 "finds in them"
             )
         elif not known:
-            yield f"no memory had been stored by {moment}: leave out as_of (--as-of)"
+            is_filtered = not replace(wanted, kinds=(), as_of=None).is_empty
+            passing = " that passes the filters" if is_filtered else ""
+            yield f"no memory{passing} had been stored by {moment}: leave out as_of (--as-of)"
 
 
 def _filter_faults(store: Store, namespace: str, filters: Filter) -> Iterator[str]:
