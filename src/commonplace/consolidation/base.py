@@ -112,9 +112,10 @@ def record_values(record: MemoryRecord) -> dict[str, Any]:
 
 
 def restored_record(values: Mapping[str, Any], record: MemoryRecord) -> MemoryRecord:
-    """Return the record with the values from `record_values`."""
-    lists: dict[str, Any] = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-    return replace(record, **{**values, **lists})
+    """Return the record with the values from `record_values`; those of an imported step may hold more, as a text."""
+    known = ((name, values[name]) for name in record_values(record) if name in values)
+    restored: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in known}
+    return replace(record, **restored)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,21 @@ import pytest
 from pydantic import BaseModel
 
 import commonplace
-from commonplace.consolidation.base import AgentPlan, ChangeRecorder, ConsolidationAgent, PlannedAgent
+from commonplace.consolidation.base import (
+    AgentPlan,
+    ChangeRecorder,
+    ConsolidationAgent,
+    PlannedAgent,
+    record_values,
+    restored_record,
+)
 from commonplace.consolidation.results import DecayResult, Result
 from commonplace.consolidation.runner import RunOptions, run
 from commonplace.consolidation.runtime import ConfidenceConfig
 from commonplace.consolidation.undo import undo
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
-from commonplace.types import Link, Selection
+from commonplace.types import Link, MemoryRecord, Selection
 from commonplace.types.ledger import Agent, Issue, IssueSelection
 
 from .conftest import Clock, Shelf, dump
@@ -424,3 +431,10 @@ def test_an_agent_without_a_book_works_on_the_default_store(three: Engine, monke
     assert [result.memory_id for result in Tidier().run()] == ["a", "b", "c"]
     with commonplace.open(three.directory) as book:
         assert live(book) == []
+
+
+def test_a_step_restores_neither_a_text_nor_what_a_record_lacks() -> None:
+    """An imported ledger may hold both; a restored text would pass by the search for secrets and by the index."""
+    record = MemoryRecord("kept", use_count=2)
+    values = {**record_values(replace(record, use_count=1, uses=(4.0,))), "content": "replaced", "unknown": 1}
+    assert restored_record(values, record) == replace(record, use_count=1, uses=(4.0,))
