@@ -38,7 +38,9 @@ MAX_CANDIDATES: Final = 64
 class Entities:
     """Creates, merges and splits the entities of a graph in a transaction, and mends them when episodes are deleted."""
 
-    def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
+    def __init__(self, graph: GraphChange, runtime: GraphRuntime, leaving: Sequence[str] = ()) -> None:
+        """Use `leaving` for the episodes that are taken out next: a name that only they wrote is read anew."""
+        self._leaving = frozenset(leaving)
         self._graph = graph
         self._runtime = runtime
         self._now = runtime.now()
@@ -52,6 +54,10 @@ class Entities:
             id_ = self._graph.make_id(made_id(), "entity")
             entity = Entity(id_, name, type_, episode.created_at, trust=episode.trust, group=episode.group)
             return self._with_names(replace(entity, valid_from=at), (name, *aliases), episode, [])
+        if self._leaving and self._is_leaving(stored):
+            stored = replace(stored, name=name, type=type_, trust=episode.trust)
+            self._graph.put(Alias(stored.id, name, normal(name), stored.created_at, episode.id))
+            self.name_again(stored)
         # Keep the better of two names and types, and the earliest time from which the entity is known.
         updated = replace(
             stored,
@@ -68,6 +74,13 @@ class Entities:
         if not aliases and episode.id and normal(stored.name) == normal(name):
             return updated  # the common case: the name is stored already
         return self._with_names(updated, (name, *aliases), episode, self._aliases(updated))
+
+    def _is_leaving(self, entity: Entity) -> bool:
+        """Return whether only episodes that are taken out next mention an entity."""
+        mentions = self._graph.mentions("entity", [entity.id]).get(entity.id)
+        is_left = mentions and self._leaving.issuperset(mention.episode for mention in mentions)
+        is_kept = any(not alias.episode for alias in names_among(self._aliases(entity)))
+        return bool(is_left) and not is_kept and not merged_into(entity)
 
     def expect(self, pairs: Iterable[tuple[str, str]], aliases: Iterable[str]) -> None:
         """Prefetch what `of_name` will look up: the candidates for (name, type) pairs, and the bearers of aliases."""

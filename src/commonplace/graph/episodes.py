@@ -88,11 +88,12 @@ def add_episode(
     content: str = "",
     *,
     is_new: bool = False,
+    leaving: Sequence[str] = (),
 ) -> Added:
     """Write an episode with its entities, mentions and facts.
 
     A stored episode with the same id is deleted first, unless the id is new; an identical one is left unchanged. The
-    text of the extraction is in `content` if the episode itself holds none.
+    text of the extraction is in `content` if the episode itself holds none; the episodes `leaving` are taken out next.
     """
     stored = None if is_new else graph.episodes([episode.id]).get(episode.id)
     if stored is not None:
@@ -104,7 +105,7 @@ def add_episode(
             return Added(stored, tuple(entities), Changed(facts), "unchanged")
         take_out(graph, runtime, [episode.id])
     graph.put(episode)
-    writer = _EpisodeWriter(graph, runtime, episode, content or episode.content)
+    writer = _EpisodeWriter(graph, runtime, episode, content or episode.content, leaving)
     resolved = writer.entities(extraction.entities)
     statements: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
     # Departures go first: a claim in the same place states the successor for the same aspect of the same entity.
@@ -123,13 +124,15 @@ def add_episode(
 
 
 class _EpisodeWriter:
-    def __init__(self, graph: GraphChange, runtime: GraphRuntime, episode: Episode, content: str) -> None:
+    def __init__(
+        self, graph: GraphChange, runtime: GraphRuntime, episode: Episode, content: str, leaving: Sequence[str]
+    ) -> None:
         self.notices: list[str] = []
         self._graph = graph
         self._runtime = runtime
         self._episode = episode
         self._content = content
-        self._entities = Entities(graph, runtime)
+        self._entities = Entities(graph, runtime, leaving)
         self.facts = FactKeys(graph, runtime)
 
     def entities(self, extracted: Sequence[ExtractedEntity]) -> list[Entity]:
@@ -322,14 +325,14 @@ class MemoryFeed:
         self._recent_texts = readings.runtime.texts if len(readings.runtime.texts) <= MAX_KEPT else None
         return readings
 
-    def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:
+    def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings, leaving: Sequence[str] = ()) -> None:
         """Add the episode of a new memory, in the transaction that adds the memory."""
         owner, record = memory.owner, memory.record
         extraction, _ = readings.read(owner, record)
         if not extraction.entities:
             return
         episode = self._episode(memory)
-        add_episode(change.graph, readings.runtime, episode, extraction, record.content, is_new=True)
+        add_episode(change.graph, readings.runtime, episode, extraction, record.content, is_new=True, leaving=leaving)
 
     def add_earlier(self, change: MemoryChange, memory: StoredMemory, at: float, readings: Readings) -> None:
         """Add an episode for the earlier time at which the same was said, unless it is known from before then."""
@@ -450,11 +453,11 @@ class MemoryFeed:
                 continue
             if live is None and not episodes:
                 continue
-            readings = readings or self.read()
-            if live is not None:
-                self.add(change, live, readings)  # first, so that what others say of facts that it states as well stays
-            if episodes:
-                take_out(change.graph, readings.runtime, [episode.id for episode in episodes])
+            readings, leaving = readings or self.read(), [episode.id for episode in episodes]
+            if live is not None:  # first, so that what others say of facts that it states as well stays
+                self.add(change, live, readings, leaving)
+            if leaving:
+                take_out(change.graph, readings.runtime, leaving)
             for link in change.links([id_]):
                 if link.type == SUPERSEDES and link.origin != RULE:
                     self.overtake(change, link.target, link.source, link.strength)

@@ -595,3 +595,27 @@ def test_of_several_newer_memories_a_fact_tells_the_newest(book: Engine) -> None
         book.link(newer.id, memory.id, "supersedes")
     [fact] = book.graph.search_edges("who does Lena work for", 1)
     assert fact.attributes["superseded_by"]["memory"] == "new-a"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name", "type_"),
+    [
+        ("ANN LEE lives in OSLO.", "Ann Lee lives in Oslo.", "Ann Lee", "person"),
+        ("I prefer Dark Mode.", "I prefer dark mode.", "dark mode", "preference"),
+        ("Ann works for Nimbus.", "Ann works on Nimbus. The Nimbus project uses Redis.", "Nimbus", "project"),
+    ],
+)
+def test_an_edited_memory_leaves_no_name_or_type_of_its_old_words(
+    book: Engine, before: str, after: str, name: str, type_: str
+) -> None:
+    memory = book.remember(before)
+    book.update(memory.id, after)
+    entity = book.graph.entity(name)
+    assert (entity.name, entity.entity_type) == (name, type_)
+
+
+def test_a_name_that_another_memory_wrote_stays_when_a_memory_is_edited(book: Engine) -> None:
+    book.remember("ANN LEE lives in OSLO.")
+    memory = book.remember("Ann Lee works for Acme.")
+    book.update(memory.id, "Ann Lee works for Globex.")
+    assert book.graph.entity("Ann Lee").name == "ANN LEE"
