@@ -139,12 +139,16 @@ class Attributes:
             lasts = rather["verb"] is None or self._is_lasting(statement.target, len(self._text))
             return self._value(rather.start("x"), rather["x"], "value") if lasts else None
         behind = max(statement.source.end, statement.target.end) - self._begin
-        match = PATTERNS["and not"].match(self._text, max(behind, 0))
-        value = None if match is None else self._value(match.start("x"), match["x"], "value")
+        value = self._denied(self._begin + max(behind, 0))
         # `For recipes, Vim, not Emacs` and `Vim, not Emacs, for recipes` leave Emacs for other things.
         if self._text.lower().startswith(_SCOPES) and self._place(0) not in self._line.dated:
             return None
-        return value if value is not None and is_lasting(self._tail(value.end, len(self._text))) else None
+        return value if value is not None and self._is_lasting(value, len(self._text)) else None
+
+    def _denied(self, end: int) -> Phrase | None:
+        """Return what is named after `, not` or `instead of` at character `end` of the text, None without that."""
+        match = PATTERNS["and not"].match(self._text, end - self._begin)
+        return None if match is None else self._value(match.start("x"), match["x"], "value")
 
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
         """Yield the start of each clause, its start after `from now on`, `Tom says that` and the like, and its text."""
@@ -245,8 +249,10 @@ class Attributes:
         return not is_brief and is_lasting(self._tail(value.end, stop))
 
     def _tail(self, end: int, stop: int) -> list[str]:
-        """Return the words from character `end` of the text to offset `stop`, without dates."""
+        """Return the words from character `end` of the text to offset `stop`, without dates and `instead of Dana`."""
         tokens = self._tokens
+        if (value := self._denied(end)) is not None:
+            end = value.end
         places = range(bisect_left(tokens.start, end), bisect_left(tokens.start, self._begin + stop))
         return [tokens.lower[index] for index in places if index not in self._line.dated]
 

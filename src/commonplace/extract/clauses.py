@@ -214,7 +214,10 @@ class Clauses:
         # `moved to marketing` names no place; `joined Spotify Premium` names no employer.
         is_other = target.name.rsplit(" ", 1)[-1].lower() in _CLUBS
         is_other = is_other or (statement.relation == "LIVES_IN" and target.type != "place")
-        tail = [tokens.lower[index] for index in range(target.last, end) if index not in self.line.dated]
+        other = self.line.starting.get(target.last + 2)
+        is_denied = other is not None and tokens.lower[target.last : other.first] == ["instead", "of"]
+        first = other.last if other is not None and is_denied else target.last
+        tail = [tokens.lower[index] for index in range(first, end) if index not in self.line.dated]
         stop = next((number for number, lower in enumerate(tail) if lower in _TAIL_ENDS), len(tail))
         return "" if is_lasting(tail[:stop]) and not (is_open or is_other) else UNSURE
 

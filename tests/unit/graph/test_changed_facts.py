@@ -269,6 +269,13 @@ def test_how_something_is_for_the_moment_is_no_fact(book: Engine, text: str) -> 
         ("Priya leads team Falcon.", "Omar leads team Falcon, not Priya.", "Priya Omar"),
         ("Atlas runs on AWS.", "Atlas runs on GCP, not AWS.", "AWS GCP"),
         ("Atlas uses MySQL.", "Atlas uses Postgres, not MySQL.", "MySQL Postgres"),
+        ("Atlas uses MySQL.", "Atlas uses Postgres instead of MySQL.", "MySQL Postgres"),
+        ("Atlas runs on AWS.", "Atlas runs on GCP instead of AWS.", "AWS GCP"),
+        ("Atlas is written in Go.", "Atlas is written in Rust instead of Go.", "Go Rust"),
+        ("The standup is on Monday.", "The standup is on Tuesday instead of Monday.", "Monday Tuesday"),
+        ("user: My editor is Vim.", "user: My editor is Emacs instead of Vim.", "Vim Emacs"),
+        ("user: My sister lives in Rome.", "user: My sister lives in Lisbon instead of Rome.", "Rome Lisbon"),
+        ("user: I live in Boston.", "user: I live in Denver instead of Boston.", "Boston Denver"),
         ("user: My sister lives in Rome.", "user: My sister lives in Lisbon, not Rome.", "Rome Lisbon"),
         ("user: I live in Boston.", "user: I don't live in Boston but in Denver.", "Boston Denver"),
         ("user: I live in Boston.", "user: I no longer live in Boston but in Denver.", "Boston Denver"),
@@ -282,6 +289,29 @@ def test_what_is_said_not_to_be_so_ends(book: Engine, older: str, newer: str, pa
     tell(book, older, newer)
     old, new = pair.split()
     assert became(book, {"old": old, "new": new}) == "overtaken"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "pair", "outcome"),
+    [
+        ("Atlas runs on AWS.", "Atlas runs on GCP instead of Azure.", "AWS GCP", "both"),
+        ("Atlas runs on AWS.", "Atlas runs on GCP instead of AWS in staging.", "AWS GCP", "both"),
+        ("user: My editor is Vim.", "user: My editor is Emacs instead of Vim for recipes.", "Vim Emacs", "disputed"),
+        (
+            "The standup is on Monday.",
+            "The standup is on Friday instead of Monday this week.",
+            "Monday Friday",
+            "disputed",
+        ),
+        ("The standup is on Monday.", "The standup is on Friday, not Monday, this week.", "Monday Friday", "disputed"),
+    ],
+)
+def test_what_is_replaced_in_part_or_for_a_while_does_not_end(
+    book: Engine, older: str, newer: str, pair: str, outcome: str
+) -> None:
+    tell(book, older, newer)
+    old, new = pair.split()
+    assert became(book, {"old": old, "new": new}) == outcome
 
 
 @pytest.mark.parametrize(
