@@ -121,8 +121,7 @@ class Attributes:
             is_end = PATTERNS["end"].search(clause) is not None and _NOT_AN_END.isdisjoint(words)
             if (doubtful[index : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in clause:
                 continue
-            if (departure := self._gone(start, clause)) is not None:
-                yield departure
+            yield from self._gone(start, clause)
             if not is_end and not _NOT.isdisjoint(words):
                 continue
             text = PATTERNS["end"].sub(lambda match: " " * len(match[0]), clause) if is_end else clause
@@ -297,15 +296,15 @@ class Attributes:
         holds = fact.doubt or self._is_lasting(value, start + len(text))
         return replace(fact, doubt=BESIDE if is_soft and not is_end else fact.doubt if holds else UNSURE)
 
-    def _gone(self, start: int, text: str) -> Statement | None:
+    def _gone(self, start: int, text: str) -> Iterator[Statement]:
         """Read `AWS is shut down`, `we left Netlify`, and replacements."""
         if PATTERNS["for a while"].search(self._text) or PATTERNS["passing"].search(self._text):
-            return None
+            return
         forms = ("gone", "dropped", "switched", "replaced", "instead")
         form, match = next(((name, hit) for name in forms if (hit := PATTERNS[name].search(text))), ("", None))
         is_exchange = match is not None and "y" in match.groupdict()
         if match is None or not (form in ("gone", "dropped") or _NOT.isdisjoint(text.lower().split())):
-            return None
+            return
         kind = "name" if form == "gone" else ""
         old = self._value(start + match.start("x"), PATTERNS["tail"].sub("", match["x"]), kind)
         new = self._value(start + match.start("y"), match["y"], "") if is_exchange else None
@@ -316,23 +315,27 @@ class Attributes:
         else:
             source = self._subject_of(start, text[: match.start()], has_rest=True)
         if source is None or old is None or (is_exchange and new is None):
-            return None
+            return
         ends = [old] if new is None else [old, new]
         is_inside = form == "gone" and self._tokens.at(old.first - 1) in ("at", "in", "of")
         is_other = any(phrase.type in ("place", "person") or not phrase.name[0].isalpha() for phrase in ends)
         if is_other or is_inside or not (is_exchange or _VALUE.search(old.name)):
-            return None
+            return
         end = self._begin + start + match.end() if form == "gone" else max(phrase.end for phrase in ends)
         is_first = not self._text[:start].strip(" ,").lower().startswith(_SCOPES)
         tail = self._tail(end, start + len(text))
         # `I quit Vim with :q` does not end its use.
         what = match.groupdict().get("what") or ""
         own = _OWNED.fullmatch(what)  # `switched my editor from Vim to Emacs`
-        is_whole = (not what or own is not None) and tail[:1] != ["with"] and is_lasting(tail)
+        is_whole = tail[:1] != ["with"] and is_lasting(tail)
         doubt = "" if is_first and is_whole and self._is_sure else UNSURE
         doubt = SENSITIVE if PATTERNS["sensitive"].search(self._text) else doubt
         gone = Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
-        return gone if own is None else replace(gone, aspect=own["what"].lower())
+        if own is None and what:  # `switched billing from MySQL to Postgres` is about billing, and perhaps about us
+            if (thing := self._subject_of(start + match.start("what"), what)) is not None:
+                yield replace(gone, source=thing)
+            gone = replace(gone, doubt=doubt or UNSURE)
+        yield gone if own is None else replace(gone, aspect=own["what"].lower())
 
     def _statement(
         self,

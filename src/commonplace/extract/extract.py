@@ -374,7 +374,9 @@ class _Reader:
         if target is None or len(self._departures) >= _MAX_RETRACTED:
             return
         self._claims[first:] = [
-            replace(claim, doubt=claim.doubt or departure.doubt) if claim.is_end and claim.target == target else claim
+            replace(claim, doubt=claim.doubt or departure.doubt)
+            if claim.is_end and claim.target == target and source in (None, claim.source)
+            else claim
             for claim in self._claims[first:]
         ]
         is_own = departure.source.anaphor in (NOBODY, "i", "we")

@@ -241,6 +241,20 @@ def test_an_exchange_of_what_is_ones_own_is_of_that_attribute_alone(book: Engine
     }
 
 
+@pytest.mark.parametrize(
+    ("newer", "pair"),
+    [
+        ("We switched billing from MySQL to Postgres.", "overtaken"),
+        ("We migrated billing from MySQL to Postgres last week.", "overtaken"),
+        ("We switched billing from MySQL to Postgres in staging.", "doubted"),
+        ("We might switch billing from MySQL to Postgres.", "both"),
+    ],
+)
+def test_what_is_switched_is_of_the_thing_that_is_named(book: Engine, newer: str, pair: str) -> None:
+    tell(book, "Billing runs on MySQL.", newer)
+    assert became(book, {"old": "MySQL", "new": "" if pair == "both" else "Postgres"}) == pair
+
+
 def test_what_is_gone_ends_for_things_and_whoever_left_it_but_for_nobody_else(book: Engine) -> None:
     tell(book, "Tom Baker uses Netlify. Our website is hosted on Netlify. I use Netlify.", "user: We left Netlify.")
     held = {
