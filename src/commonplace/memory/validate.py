@@ -262,7 +262,8 @@ def boolean(name: str, value: object) -> bool:
 
 def path_value(name: str, value: object) -> Path:
     """Return the path of a file or directory, which need not exist."""
-    if isinstance(value, str | Path) and str(value).strip() and "\0" not in str(value):
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(value, str) and value.strip() and "\0" not in value:
         with suppress(UnicodeEncodeError):
             os.fsencode(value)
             return Path(value)

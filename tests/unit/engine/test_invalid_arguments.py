@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,13 @@ def test_what_is_no_path_is_refused(book: Engine) -> None:
     refuse(book.export, *UNFIT, "", "\0", "\ud800")
     refuse(commonplace.open, *UNFIT[1:], 5, 0, " ", "a\0b")
     assert book.index_status().counts["owners"] == 0
+
+
+def test_an_entry_of_a_directory_is_a_path(tmp_path: Path) -> None:
+    """As for Python's own functions: such an entry is no `Path`, and no text."""
+    commonplace.open(tmp_path / "store").close()
+    with os.scandir(tmp_path) as entries, commonplace.open(next(entries)) as book:
+        assert book.directory == tmp_path / "store"
 
 
 def test_a_path_that_is_too_long_is_an_error_of_ours(book: Engine) -> None:
