@@ -106,7 +106,7 @@ def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[St
 
 
 _MOVING: Final = frozenset("move switch migrate transition change convert".split())
-_MOVING_AWAY: Final = _MOVING | {"relocate", "settle"}
+MOVING_AWAY: Final = _MOVING | {"relocate", "settle"}
 _LIKING: Final = frozenset("prefer like love enjoy favor favour".split())
 """Verbs of liking. Their object may be anything, so `decisions` reads them."""
 _TELLING: Final = frozenset(lemma for lemma, *_ in RULES) | _MOVING | {"decide"}
@@ -176,7 +176,7 @@ class Clauses:
             return
         words = _CUT.split(tokens.text[tokens.start[group.first] : tokens.end[end - 1]], maxsplit=1)[0]
         head = _BEFORE_CUT.split(tokens.text[tokens.start[0] : tokens.start[group.first]])[-1]
-        is_move = group.form.lemma in _MOVING_AWAY
+        is_move = group.form.lemma in MOVING_AWAY
         has_span = PATTERNS["span"].search(words) is not None
         # `lived there for two years` is about the past anyway; `has lived there for two years` is about the present.
         is_brief = has_span and (is_move or not (group.is_perfect or group.is_past))

@@ -17,7 +17,7 @@ from commonplace.dates import mentions as find_dates
 from commonplace.errors import UsageError
 from commonplace.extract import words as lists
 from commonplace.extract.attributes import GONE, NOBODY, Attributes
-from commonplace.extract.clauses import STATES, TRIGGERS, Clauses
+from commonplace.extract.clauses import MOVING_AWAY, STATES, TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import is_inside, is_question, is_reported, quotations
@@ -344,8 +344,12 @@ class _Reader:
             claim = settler.settle(statement, is_reported=is_passed_on)
             if claim is None:
                 continue
-            if statement.is_event and not claim.is_end and claim.type in STATES and claim.valid_from is not None:
-                moves.append(claim)
+            is_sure = not (claim.is_end or claim.doubt or claim.valid_from is None)
+            if statement.is_event and claim.type in STATES and is_sure:
+                forms = FORMS.get(tokens.lower[statement.verb], ())
+                # What opens in two places has both.
+                if claim.type != "LOCATED_IN" or any(form.lemma in MOVING_AWAY for form in forms):
+                    moves.append(claim)
             others = self._claims[first:]
             is_team = not statement.source.is_name
             self._claims[first:] = _joined(others, claim, is_team=is_team) if is_attribute else [*others, claim]

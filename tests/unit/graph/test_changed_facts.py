@@ -663,3 +663,18 @@ def test_a_name_that_another_memory_wrote_stays_when_a_memory_is_edited(book: En
     memory = book.remember("Ann Lee works for Acme.")
     book.update(memory.id, "Ann Lee works for Globex.")
     assert book.graph.entity("Ann Lee").name == "ANN LEE"
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier"),
+    [
+        ("Acme opened in Bern in 2019 and opened in Basel in 2021.", "Bern"),
+        ("I joined Acme in 2019 and I joined Spotify Premium in 2021.", "Acme"),
+    ],
+)
+def test_of_two_dated_facts_of_one_sentence_the_later_ends_none_that_it_may_hold_beside(
+    book: Engine, text: str, earlier: str
+) -> None:
+    book.remember(text)
+    [fact] = (each for each in book.graph.search_edges(earlier, 50, include_past=True) if each.target_name == earlier)
+    assert fact.valid_to is None
