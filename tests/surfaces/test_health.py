@@ -112,6 +112,14 @@ def test_a_store_without_memories_has_nothing_wrong(bare: Program) -> None:
     assert "retention" not in bare.run("health").stdout
 
 
+def test_health_points_to_the_proposals_that_wait(bare: Program) -> None:
+    with commonplace.open(bare.project / ".commonplace") as book:
+        book.remember("The office has a piano on the second floor", id="one")
+        book.remember("Gulls steal sandwiches at the harbour", id="two")
+        book.ledger.create("merge", ["one", "two"], "merge")
+    assert bare.run("health").stdout.endswith("Nothing to look at but what `commonplace review` asks.\n")
+
+
 def test_a_promoted_memory_without_its_note_and_a_note_without_its_memory_are_found(bare: Program) -> None:
     with commonplace.open(bare.project / ".commonplace") as book:
         book.remember("We chose Postgres for billing, after a long debate", id="chosen")

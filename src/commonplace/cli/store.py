@@ -379,7 +379,9 @@ def _health(report: Health, texts: Mapping[str, str]) -> rows.Rows:
         findings = [entry for entry in report.findings if entry.kind == kind]
         yield from rows.listed(findings, finding_rows, f"\n{heading}: {len(findings):,}", "bold", limit=rows.MAX_LISTED)
     if not (report.findings or report.failed):
-        yield rows.Line("\nNothing to look at.", "green")
+        yield rows.Line(
+            "\nNothing to look at" + (" but what `commonplace review` asks." if report.pending else "."), "green"
+        )
     for answer in report.failed:
         missing = ", ".join(name for name in answer.relevant if name not in answer.found)
         faults = [f"does not find {missing}"] if missing else []
