@@ -115,6 +115,17 @@ def test_an_answer_settles_a_proposed_merge(book: Engine, answer: str, left: lis
     assert active == left if left is not None else len(active) == 1
     if answer == "edit":
         assert book.get("one").content == "A piano stands on the second floor."
+    assert ("archived" in (book.ledger.get(id_).close_reason or "")) is (left is not None and len(left) == 1)
+
+
+def test_what_an_answer_archives_is_named_with_the_way_back(book: Engine, bare: Program) -> None:
+    id_ = proposed(book)
+    printed = bare.run("review", "--answer", id_, "left").stdout
+    assert printed == (
+        f"{id_} settled: left (a person decided; archived, until `commonplace memory restore` brings it back: two)\n"
+    )
+    bare.run("memory", "restore", "two")
+    assert sorted(each.id for each in book.list()) == ["one", "two"]
 
 
 def test_a_rejected_link_is_not_proposed_again(book: Engine) -> None:

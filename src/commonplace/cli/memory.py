@@ -238,7 +238,7 @@ def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, r
     with opened(invocation) as engine:
         if given is not None:
             settled = engine.answer(given, "".join(ids), reason=reason, text=text)
-            rows.emit(invocation, settled, rows.Line(f"{settled['id']} settled: {settled['answer']}", "green"))
+            rows.emit(invocation, settled, _settled(settled, f"{settled['id']} "))
         elif ids:
             rows.emit(invocation, *_for_each(engine, ids, engine.review))
         elif options.can_ask(invocation):
@@ -272,6 +272,10 @@ def _questions(questions: Sequence[Question]) -> rows.Rows:
     return rows.listed(questions, _unasked, none="Nothing waits for you.")
 
 
+def _settled(result: Mapping[str, Any], label: str = "") -> rows.Line:
+    return rows.Line(f"{label}settled: {result['answer']} ({result['reason']})", "green", 0 if label else 1)
+
+
 def _ask_all(engine: Engine, reason: str) -> None:
     questions = engine.questions()
     if not questions:
@@ -294,7 +298,7 @@ def _ask_all(engine: Engine, reason: str) -> None:
                 continue
         try:
             settled = engine.answer(question.id, verdict, reason=reason, text=text)
-            rows.print_rows([rows.Line(f"settled: {settled['answer']}", "green", 1)])
+            rows.print_rows([_settled(settled)])
         except (NotFoundError, UsageError) as error:
             rows.print_rows([rows.Line(f"{error}", "red", 1)])  # the other questions can still be answered
 

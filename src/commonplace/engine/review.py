@@ -167,9 +167,10 @@ def answer(engine: Engine, id_: str, choice: str, *, reason: str, text: str, by_
             kept_id = question.sides[position or 0].id
             if choice == "edit":
                 engine.update(kept_id, _written(text))
-            for side in question.sides:
-                if side.id != kept_id:
-                    engine.archive(side.id)
+            archived = [side.id for side in question.sides if side.id != kept_id]
+            for other_id in archived:
+                engine.archive(other_id)
+            reason += f"; archived, until `commonplace memory restore` brings it back: {', '.join(archived)}"
         engine.ledger.close(id_, reason)
     return {"id": id_, "kind": question.kind, "answer": choice, "reason": reason}
 
