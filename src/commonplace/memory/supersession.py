@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -439,6 +440,15 @@ def _is_apart(batch: StatementBatch) -> NDArray[np.bool_]:
     return np.asarray(apart)
 
 
+_IDENTIFIER: Final = re.compile(r"(?:user: )?(?:the )?([a-z]\w*(?:[-_.]\w+)+)\b", re.IGNORECASE)
+
+
+def _are_of_two(first: str, second: str) -> bool:
+    """Return whether two texts begin with identifiers, as "auth-db runs on …", and neither names that of the other."""
+    names = [found[1].lower() for text in (first, second) if (found := _IDENTIFIER.match(text))]
+    return len(names) == 2 and names[1] not in first.lower() and names[0] not in second.lower()
+
+
 NEAREST: Final = 50
 """Number of nearest memories among which a memory is judged."""
 MIN_COSINE: Final = 0.4
@@ -633,8 +643,10 @@ class SupersessionRule:
         }
         verdicts = {pair: Verdict(frozenset(kept[place[id_]].number for id_ in pair)) for pair in judged}
         is_judged = np.zeros((len(ids), len(ids)), dtype=np.bool_)
-        for first, second in judged:
-            is_judged[place[first], place[second]] = is_judged[place[second], place[first]] = True
+        for row, column in ((place[first], place[second]) for first, second in judged):
+            is_judged[[row, column], [column, row]] = not _are_of_two(
+                kept[row].record.content, kept[column].record.content
+            )
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
         for row, memory in enumerate(kept):  # a reader would take "[redacted: password]" for the news
             if (text := without_placeholders(memory.record.content)) != memory.record.content:

@@ -227,6 +227,26 @@ def test_a_short_question_states_nothing(book: Engine, question: str) -> None:
     assert book.links() == []
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "is_linked"),
+    [
+        ("auth-service runs on port 8443", "auth-db runs on port 5433", False),
+        ("payments-db runs on port 5432", "payments-cache runs on port 6379", False),
+        ("user: The auth-service runs on port 8443.", "user: The auth-db runs on port 5433.", False),
+        ("auth-service: port 8443", "auth-db: port 5433", False),
+        ("auth-service runs on port 8443", "auth-service runs on port 9443 now", True),
+        ("auth-service runs on port 8443", "auth-gateway replaced auth-service on port 8443", True),
+    ],
+)
+def test_texts_that_begin_with_two_identifiers_are_about_two_things(
+    book: Engine, older: str, newer: str, *, is_linked: bool
+) -> None:
+    book.remember(older, id="older")
+    later(book)
+    book.remember(newer, id="newer")
+    assert [(source, target) for source, _, target in links(book)] == [("newer", "older")] * is_linked
+
+
 def test_what_is_denied_word_for_word_is_overtaken(book: Engine) -> None:
     book.remember("Deployments do not go out on Thursdays now.", id="denial")
     assert [(each.source, each.target) for each in book.links()] == [("denial", "days")]
