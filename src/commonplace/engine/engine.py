@@ -16,6 +16,7 @@ from commonplace.engine import memory_api
 from commonplace.engine.maintenance import IndexStatus
 from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
 from commonplace.engine.runtime import made_once
+from commonplace.engine.search_api import search
 from commonplace.errors import StoreError, UsageError
 from commonplace.formats.escaping import visible
 from commonplace.memory import validate
@@ -24,27 +25,13 @@ from commonplace.memory.view import Memory
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import is_remote
 from commonplace.retention import DAY_S, MIN_TRUST_TO_PROMOTE, NEXT_TIER
-from commonplace.search.rank import FIRST_FLOOR, FLOOR
-from commonplace.search.request import (
-    MAX_LIMIT,
-    MAX_QUERY_CHARACTERS,
-    Request,
-    SearchDefaults,
-    chosen,
-    defaults_of,
-    phrasings,
-)
-from commonplace.search.result import Receipt, SearchResult, merged
-from commonplace.search.result import rerank as rerank_hits
+from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen, defaults_of
+from commonplace.search.result import Receipt, SearchResult
 from commonplace.settings import Settings
 from commonplace.settings.paths import LOGS
-from commonplace.settings.schema import SearchSettings
-from commonplace.text.query import subject_of
 from commonplace.types import (
     HOLDS_BESIDE,
     KINDS,
-    RERANK_MODES,
-    SEARCH_FIELDS,
     STATUSES,
     SUPERSEDES,
     TIERS,
@@ -68,8 +55,6 @@ MIN_ABBREVIATION = 4
 """Minimum characters of an abbreviated id: a shorter one may be a mistyped id that happens to begin another."""
 PROJECTED_AT_ONCE = 256
 """Maximum memories in one call that wait for the next search or update to be indexed; more are indexed at once."""
-FACTOR = 3
-"""A language model chooses among this many times the requested number of hits."""
 PAST_STEPS = 12
 """Number of steps in which `memory_fading` shows the time between two uses."""
 MAX_LISTED = 10_000
@@ -581,7 +566,7 @@ class Engine:
                 this call leaves open; an empty list lifts a filter.
             also: one to four other phrasings; hits are ranked by the mean of all.
         """
-        runtime, settings, now = self._runtime, self.settings.search, self._runtime.now()
+        now = self._runtime.now()
         defaults = defaults_of(agent, self.settings.agents)
         defaults = defaults.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
         filters = Filter(
@@ -597,68 +582,7 @@ class Engine:
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
             valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
-        if defaults.agent:
-            defaults = defaults.fitted(runtime.store.artifact_types(self.namespace))
-            types, tags, untagged = (
-                tuple(item or ()) for item in (defaults.types, defaults.tags, defaults.untagged_types)
-            )
-            filters = replace(filters, types=types, tags=tags, untagged_types=untagged)
-        is_named = filters.kinds or defaults.agent or filters.types or filters.paths
-        if not is_named and self.settings.index.enabled == "off":
-            filters = replace(filters, kinds=("memory", "knowledge"))
-        floor = settings.min_score if defaults.min_score is None else defaults.min_score
-        request = Request(
-            query=query,
-            namespace=self.namespace,
-            limit=settings.limit if defaults.limit is None else defaults.limit,
-            method=method or settings.method,  # type: ignore[arg-type] # Request checks it
-            wanted=filters,
-            min_score=FLOOR if floor is None else floor,
-            first_floor=FIRST_FLOOR if floor is None else 0.0,
-            stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
-            fields=settings.fields or SEARCH_FIELDS,
-            is_bounded=stage1_limit is not None or settings.stage1_limit != SearchSettings().stage1_limit,
-            per_owner=per_owner,
-            now=now,
-            retention_weight=settings.retention_weight,
-            policy=runtime.retention,
-        )
-        # A long task is also searched by its subject.
-        subject = subject_of(query) if also is None and request.method == "two-stage" else ""
-        request = replace(request, also=(subject,) if subject else phrasings(query, also))
-        mode = validate.one_of("rerank", self.settings.models.reranker if rerank is None else rerank, RERANK_MODES)
-        return self._answer_search(request, defaults, mode)  # type: ignore[arg-type] # one of the modes
-
-    def _answer_search(self, request: Request, defaults: SearchDefaults, mode: RerankMode) -> SearchResult:
-        runtime = self._runtime
-        runtime.import_edits()
-        # A language model re-ranks more hits than were requested.
-        wider_request = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
-        result = runtime.search(wider_request)
-        if runtime.has_ultra and request.wanted.as_of is None:  # memories of this process have no past
-            in_process = runtime.ultra.searcher.search(wider_request)
-            if in_process.hits:
-                hits = merged([result.hits, in_process.hits])
-                result = replace(result, hits=hits[: wider_request.limit], in_process=in_process)
-        if mode != "none":
-            name = f"{runtime.reranker_name} ({mode})"
-            result = rerank_hits(result, request.limit, name, lambda: runtime.reranker(mode))
-        # Say why nothing was found, unless a notice already says that files are not indexed yet. A strategy's own
-        # filters are named below; here, only check whether there is any file at all.
-        filters = Filter(kinds=("artifact",)) if defaults.agent else result.wanted
-        why_none: tuple[str, ...] = ()
-        if not result.hits and not runtime.unindexed(filters):
-            # Most searches find something, and need no comparison of misspelt names.
-            from commonplace.search.explain import diagnose
-
-            found = replace(result, wanted=filters)
-            why_none = tuple(diagnose(runtime.store, found, runtime.has_ultra, runtime.is_served))
-        if not defaults.agent:
-            return replace(result, notices=(*result.notices, *why_none))
-        notices = (*result.notices, *defaults.notices, *why_none)
-        if not result.hits and not why_none and defaults.limits:
-            notices = (*notices, f"agent {defaults.agent} finds only what is {defaults.limits}")
-        return replace(result, agent=defaults.agent, notices=notices)
+        return search(self._runtime, query, defaults, filters, now, method, stage1_limit, per_owner, also, rerank)
 
     def recall(  # noqa: PLR0913 - the options of a facade
         self,
