@@ -440,7 +440,7 @@ def _is_apart(batch: StatementBatch) -> NDArray[np.bool_]:
     return np.asarray(apart)
 
 
-_IDENTIFIER: Final = re.compile(r"(?:user: )?(?:the )?([a-z]\w*(?:[-_.]\w+)+)\b", re.IGNORECASE)
+_IDENTIFIER: Final = re.compile(r"(?:\w+: )?(?:the )?([a-z]\w*(?:[-_.]\w+)+)\b", re.IGNORECASE)
 
 
 def _are_of_two(first: str, second: str) -> bool:

@@ -232,7 +232,7 @@ def test_a_short_question_states_nothing(book: Engine, question: str) -> None:
     [
         ("auth-service runs on port 8443", "auth-db runs on port 5433", False),
         ("payments-db runs on port 5432", "payments-cache runs on port 6379", False),
-        ("user: The auth-service runs on port 8443.", "user: The auth-db runs on port 5433.", False),
+        ("Ana: The auth-service runs on port 8443.", "Ana: The auth-db runs on port 5433.", False),
         ("auth-service: port 8443", "auth-db: port 5433", False),
         ("auth-service runs on port 8443", "auth-service runs on port 9443 now", True),
         ("auth-service runs on port 8443", "auth-gateway replaced auth-service on port 8443", True),
