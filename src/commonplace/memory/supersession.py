@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 from commonplace.errors import CommonplaceError, ModelError
-from commonplace.extract.modality import is_hedged
+from commonplace.extract.modality import is_hedged, is_recurring
 from commonplace.extract.model import SENSITIVE
 from commonplace.extract.words import PATTERNS
 from commonplace.models.cross_encoder import CrossEncoder
@@ -449,6 +449,12 @@ def _are_of_two(first: str, second: str) -> bool:
     return len(names) == 2 and names[1] not in first.lower() and names[0] not in second.lower()
 
 
+def _is_beside(batch: StatementBatch, contents: Mapping[int, str], owners: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return where only the column's text, a terse one, names a time that comes again ("in winter"), (n, n)."""
+    recurs = np.array([is_recurring(contents[number], is_event=False) for number in owners.tolist()], dtype=np.bool_)
+    return np.asarray(recurs & (batch.lengths <= TERSE) & (batch.changes == 0) & ~recurs[:, np.newaxis])
+
+
 NEAREST: Final = 50
 """Number of nearest memories among which a memory is judged."""
 MIN_COSINE: Final = 0.4
@@ -654,7 +660,11 @@ class SupersessionRule:
 
         def judged_by(log_odds: LogOdds | None) -> ReadingResult:
             with ONE_BLAS_THREAD:
-                values = np.where(is_judged, judge(batch, is_read=log_odds is not None), np.float32(-np.inf))
+                values = np.where(
+                    is_judged & ~_is_beside(batch, contents, rows.owners),
+                    judge(batch, is_read=log_odds is not None),
+                    np.float32(-np.inf),
+                )
             return read(batch, values, texts, log_odds)
 
         try:

@@ -247,6 +247,26 @@ def test_texts_that_begin_with_two_identifiers_are_about_two_things(
     assert [(source, target) for source, _, target in links(book)] == [("newer", "older")] * is_linked
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "is_linked"),
+    [
+        ("Ada lives in Bergen", "In winter Ada lives in Oslo", False),
+        ("Ada lives in Bergen", "Ada lives in Oslo every winter.", False),
+        ("Ada lives in Bergen", "Ada moved to Oslo in winter", True),
+        ("In winter Ada lives in Bergen", "In winter Ada lives in Oslo", True),
+    ],
+)
+def test_what_recurs_holds_beside_what_always_holds(
+    tmp_path: Path, clock: Clock, older: str, newer: str, *, is_linked: bool
+) -> None:
+    """The graph holds both facts, so a search must not say of one that the other may have replaced it."""
+    with commonplace.open(tmp_path / "store", clock=clock) as engine:
+        engine.remember(older, id="older")
+        clock.move(days=9)
+        engine.remember(newer, id="newer")
+        assert [(source, target) for source, _, target in links(engine)] == [("newer", "older")] * is_linked
+
+
 def test_what_is_denied_word_for_word_is_overtaken(book: Engine) -> None:
     book.remember("Deployments do not go out on Thursdays now.", id="denial")
     assert [(each.source, each.target) for each in book.links()] == [("denial", "days")]
