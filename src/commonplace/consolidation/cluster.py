@@ -176,11 +176,10 @@ def stated_share(issue: Issue, name: str) -> float | None:
 
 
 def doubt_text(conflicts: Counter[Doubt]) -> str:
-    """Return the end of a sentence that lists the kinds of contradictions, "" if there are none."""
-    if not conflicts:
-        return ""
-    kinds = ", ".join(f"{count} by {kind}" for kind, count in sorted(conflicts.items()))
-    return f"; sentences contradict each other: {kinds}"
+    """Return the end of a sentence that says what speaks against a merge, "" if nothing does."""
+    kinds = ", ".join(f"{count} by {kind}" for kind, count in sorted(conflicts.items()) if kind != "length")
+    may_contradict = f"; sentences may contradict each other: {kinds}" if kinds else ""
+    return may_contradict + ("; too long to compare all sentences" if conflicts["length"] else "")
 
 
 def _are_linked(pairs: Iterable[tuple[str, str, float]], linked: set[frozenset[str]]) -> bool:

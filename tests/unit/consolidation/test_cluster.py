@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 import commonplace
 from commonplace.consolidation import ConfidenceConfig
 from commonplace.consolidation.base import AgentPlan
-from commonplace.consolidation.cluster import ClusterDetector
+from commonplace.consolidation.cluster import ClusterDetector, doubt_text
 from commonplace.consolidation.results import ClusterResult
+from commonplace.consolidation.text_merge import Doubt
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger.ledger import Ledger
@@ -385,7 +387,21 @@ def test_a_near_contradiction_is_neither_merged_nor_linked(
         assert report.errors == ()
         assert book.links() == []
         assert {memory.content for memory in book.list()} == {one, other}
-        assert "contradict each other" in book.ledger.query()[0]["notes"]["why"]
+        assert "may contradict each other" in book.ledger.query()[0]["notes"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("conflicts", "text"),
+    [
+        ({}, ""),
+        ({"name": 2, "negation": 1}, "; sentences may contradict each other: 2 by name, 1 by negation"),
+        ({"length": 1}, "; too long to compare all sentences"),
+        ({"length": 1, "word": 1}, "; sentences may contradict each other: 1 by word; too long to compare all sentences"),
+    ],
+)
+def test_a_reason_says_what_speaks_against_a_merge(conflicts: dict[Doubt, int], text: str) -> None:
+    """Sentences that differ need not contradict each other, and texts that were not compared may not differ at all."""
+    assert doubt_text(Counter(conflicts)) == text
 
 
 def test_a_person_may_say_that_contradicting_memories_are_linked(tmp_path: Path) -> None:
