@@ -499,7 +499,7 @@ class _Reader:
             is_lazy = number == last + 1 and not level and not ids[last]
             is_over = is_listed and has_text and not (line[0] in " \t" or is_lazy)
             # After an id, a line with a word begins a block; a horizontal rule does not.
-            begins = has_id and has_text
+            begins = has_id and has_text and not is_over
             if begins and not (ids[number] or self._fenced[number]):
                 begins = _WORD.search(line) is not None and not is_footer(line)
             if self._is_bullet[number]:  # in an entry, it is text until after the id

@@ -344,3 +344,11 @@ def test_a_section_of_a_persons_own_is_a_category() -> None:
 def test_a_section_is_found_by_the_category_it_gives(section: str) -> None:
     """Else a note would wander."""
     assert section_of(category_of(section), [section]).casefold() == section.casefold()
+
+
+@pytest.mark.parametrize("below", ["Links: [[x\\]", "plain words", "```\ncode\n```"])
+def test_an_id_makes_no_note_of_what_is_below_a_list(below: str) -> None:
+    """What was no note before the list's items got their ids is none after."""
+    page = "## Lessons\n\n- item\n{id}\n" + below + "\n"
+    for id_ in ("", "  <!-- memory: m -->\n"):
+        assert [block.entry.text for block in parse_page(page.format(id=id_), "long").blocks] == ["item"]
