@@ -56,6 +56,27 @@ def test_a_memory_is_kept_found_explained_changed_and_forgotten(client: Client) 
         client.get(memory.id)
 
 
+def test_a_hit_is_explained_as_it_was_searched_for(client: Client) -> None:
+    """With the defaults of a search, the server would not find again what more results or kinds had found."""
+    for number in range(30):
+        client.remember(f"The Porto office has room {number}")
+    result = client.recall("Porto office", 25, min_score=0.0, touch=False)
+    assert client.why(result, result.hits[-1].id).rank == len(result.hits) == 25
+    with pytest.raises(UsageError, match=r"result is 'Porto office'.*give what `search` returned"):
+        client.why("Porto office", result.hits[0].id)  # type: ignore[arg-type] # what the test is about
+
+
+def test_a_server_that_answers_with_less_is_older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(tmp_path / "store") as http, commonplace.connect(str(http.base_url)) as client:
+        client.graph.add_episode("Ann lives in Rome")
+        request = client._request
+        monkeypatch.setattr(client, "_request", lambda *args: {**request(*args), "relations": [{}]})
+        monkeypatch.setattr("commonplace.client.client.__version__", "9.1.0")
+        text = rf"no 'uuid': the server runs an older Commonplace, {commonplace.__version__}, than this 9\.1\.0"
+        with pytest.raises(ProviderError, match=text):
+            client.graph.search_edges("Ann")
+
+
 def test_services_answer_likewise(client: Client) -> None:
     client.graph.add_episode("auth.ts depends on token.ts", reference_time="2026-05-01")
     assert client.graph.search_edges("auth.ts").relations

@@ -15,10 +15,11 @@ from datetime import datetime
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, BinaryIO, Final, Self, get_args, get_origin, get_type_hints
 from urllib.parse import quote, urlencode, urlsplit
 
+from commonplace import __version__
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, ProviderError, StoreError, UsageError
 from commonplace.formats.json_values import View
@@ -38,6 +39,8 @@ class Answer(dict[str, Any]):
     Results of `graph` are of the engine's types instead.
     """
 
+    _request: Mapping[str, Any] = MappingProxyType({})
+
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
@@ -48,8 +51,8 @@ class Answer(dict[str, Any]):
 class _Calls:
     """One method for each operation of a service of the engine; the service "" is the engine itself."""
 
-    def __init__(self, send: Callable[[Operation, Mapping[str, Any]], Any], service: str) -> None:
-        self._send, self._service = send, service
+    def __init__(self, client: Client, service: str) -> None:
+        self._client, self._service = client, service
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         operation = _OF_METHOD.get((self._service, name))
@@ -66,12 +69,17 @@ class _Calls:
         except TypeError as error:
             raise UsageError(f"{name}: {error}", remedy="see the method of `commonplace.Engine`") from error
         inputs = dict(list(bound.arguments.items())[1:])
-        answer = self._send(operation, inputs)
-        if self._service == "graph":
-            function = inspect.unwrap(operation.function)
-            return _typed(eval(function.__annotations__["return"], function.__globals__), answer)  # noqa: S307 - ours
-        member = operation.member or (_LISTED if name == "list" else "")
-        return answer[member] if member else answer
+        answer = self._client._request(operation, inputs)
+        if isinstance(answer, Answer):
+            answer._request = inputs | ({"kinds": ["memory"]} if name == "recall" else {})
+        try:
+            if self._service == "graph":
+                function = inspect.unwrap(operation.function)
+                return _typed(eval(function.__annotations__["return"], function.__globals__), answer)  # noqa: S307 - ours
+            member = operation.member or (_LISTED if name == "list" else "")
+            return answer[member] if member else answer
+        except KeyError as error:
+            raise self._client._version_error(str(error)) from error
 
 
 def _typed(kind: Any, value: Any) -> Any:
@@ -94,7 +102,7 @@ class Client(_Calls):
     def __init__(
         self, url: str, token: str | None = None, *, namespace: str | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
-        super().__init__(self._request, "")
+        super().__init__(self, "")
         parts = urlsplit(str(url))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise UsageError(f"{url!r:.100} is no address of a server", remedy="give one such as http://127.0.0.1:8765")
@@ -103,7 +111,7 @@ class Client(_Calls):
         self._lock = threading.Lock()
         self._idle: list[HTTPConnection] = []
         self.graph, self.knowledge, self.ledger = (
-            _Calls(self._request, service) for service in ("graph", "knowledge", "ledger")
+            _Calls(self, service) for service in ("graph", "knowledge", "ledger")
         )
 
     def __repr__(self) -> str:
@@ -116,12 +124,17 @@ class Client(_Calls):
         self.close()
 
     def why(self, result: Mapping[str, Any], hit_id: str) -> Answer:
-        """Explain a hit of a result.
+        """Explain a hit of a result of `search` or `recall`, for which the server searches again.
 
         Raises:
             NotFoundError: the result has no such hit.
         """
-        answer: Answer = self._request(OPERATIONS["why"], {"query": result["query"], "hit_id": hit_id})
+        if not isinstance(result, Mapping) or "query" not in result:
+            raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
+        operation = OPERATIONS["why"]
+        names = {parameter.name for parameter in operation.parameters}
+        options = {name: value for name, value in getattr(result, "_request", {}).items() if name in names}
+        answer: Answer = self._request(operation, {**options, "query": result["query"], "hit_id": hit_id})
         return answer
 
     def forget(self, id: str | Sequence[str] | None = None, **filters: Any) -> Answer:  # noqa: A002
@@ -186,6 +199,13 @@ class Client(_Calls):
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+    def _version_error(self, field: str) -> ProviderError:
+        """Return the error for an answer that lacks a field, because the server has another version."""
+        _, text = self._exchange("GET", f"{self._parts.path.rstrip('/')}/v1/openapi.json", None, {}, None)
+        version = json.loads(text)["info"]["version"]
+        message = f"the answer has no {field}: the server runs an older Commonplace, {version}, than this {__version__}"
+        return ProviderError(message, remedy="update the server, or use a client of its version")
 
     def _request(
         self,

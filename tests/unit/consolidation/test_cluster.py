@@ -396,7 +396,10 @@ def test_a_near_contradiction_is_neither_merged_nor_linked(
         ({}, ""),
         ({"name": 2, "negation": 1}, "; sentences may contradict each other: 2 by name, 1 by negation"),
         ({"length": 1}, "; too long to compare all sentences"),
-        ({"length": 1, "word": 1}, "; sentences may contradict each other: 1 by word; too long to compare all sentences"),
+        (
+            {"length": 1, "word": 1},
+            "; sentences may contradict each other: 1 by word; too long to compare all sentences",
+        ),
     ],
 )
 def test_a_reason_says_what_speaks_against_a_merge(conflicts: dict[Doubt, int], text: str) -> None:
