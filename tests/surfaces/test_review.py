@@ -269,7 +269,10 @@ def test_an_agent_settles_nothing_that_a_user_or_the_web_said(book: Engine) -> N
     id_ = disputed(book, "user")
     with pytest.raises(UsageError, match="an agent may not"):
         link(book, {"source": id_, "target": "right", "type": "settles"})
-    assert [each["question"] for each in graph(book, {"id": "review"}).structured["facts"]] == [id_, id_]
+    shown = graph(book, {"id": "review"})
+    assert [(each["question"], each["userOnly"]) for each in shown.structured["facts"]] == [(id_, True)] * 2
+    assert "they settle by `commonplace review`" in shown.text
+    assert "memory_link" not in shown.text, "it would be refused"
     book.answer(id_, "right")
     assert graph(book, {"id": "review"}).text == "Nothing waits for the user."
 
@@ -318,6 +321,17 @@ def test_an_agent_settles_nothing_that_a_user_or_the_web_said_as_well(book: Engi
     [question] = book.questions()
     with pytest.raises(UsageError, match="an agent may not"):
         link(book, {"source": question.id, "target": "right", "type": "settles"})
+
+
+def test_an_agent_reads_what_is_asked_and_which_answers_there_are(book: Engine) -> None:
+    """`edit` is none of them: a link has no text."""
+    id_ = disputed(book)
+    shown = graph(book, {"id": "review"})
+    form = {"question": id_, "asks": "Which is right?", "answers": ["left", "right", "both"], "userOnly": False}
+    assert all(form.items() <= each.items() for each in shown.structured["facts"])
+    assert f'ref="{id_}" label="contradiction: left, right, both">\nWhich is right?' in shown.text
+    assert shown.text.index(f'label="left of {id_}"') < shown.text.index(f'label="right of {id_}"')
+    assert shown.text.endswith('Ask the user, then memory_link: source question, target answer, type "settles".')
 
 
 def test_an_agent_settles_what_agents_said(book: Engine) -> None:

@@ -151,8 +151,7 @@ def answer(engine: Engine, id_: str, choice: str, *, reason: str, text: str, by_
         problem = f"{choice!r:.40} is no answer to it" if choice else "it needs an answer"
         raise UsageError(problem, remedy=f"give {', '.join(question.answers)}, or a side's id")
     if by_agent:
-        refuse_agent([side.trust for side in question.sides])
-        refuse_agent(_trusts(engine, question))
+        refuse_agent(trusts_of(engine, question))
     reason = reason or ("an agent decided" if by_agent else "a person decided")
     position = sides[choice] if choice in sides else {"left": 0, "right": 1}.get(choice)
     if question.kind in ("contradiction", "ending"):
@@ -175,19 +174,25 @@ def answer(engine: Engine, id_: str, choice: str, *, reason: str, text: str, by_
     return {"id": id_, "kind": question.kind, "answer": choice, "reason": reason}
 
 
-def _trusts(engine: Engine, question: Question) -> list[float]:
-    """Return the trust in all that states one of the facts of a question; a side shows the first of these."""
+def trusts_of(engine: Engine, question: Question) -> list[float]:
+    """Return the trust in the sides of a question and in all that states its facts; a side shows the first of these."""
+    trusts = [side.trust for side in question.sides]
     if question.kind not in ("contradiction", "ending"):
-        return []
+        return trusts
     graph = engine._runtime.store.graph(engine.namespace)
     mentions = graph.mentions("relation", [side.id for side in question.sides if side.id])
     stating = graph.episodes([*{mention.episode for rows in mentions.values() for mention in rows}])
-    return [episode.trust for episode in stating.values()]
+    return trusts + [episode.trust for episode in stating.values()]
+
+
+def is_for_agents(trusts: Iterable[float]) -> bool:
+    """Return whether every trust is in the range in which an agent may decide."""
+    return all(MIN_TRUST <= trust <= MAX_TRUST for trust in trusts)
 
 
 def refuse_agent(trusts: Iterable[float]) -> None:
-    """Raise a `UsageError` if a trust is outside the range in which an agent may decide."""
-    if any(not MIN_TRUST <= trust <= MAX_TRUST for trust in trusts):
+    """Raise a `UsageError` if an agent may not decide."""
+    if not is_for_agents(trusts):
         raise UsageError(
             "an agent may not settle what a user said, or what is not trusted",
             remedy="tell the user: `commonplace review` asks them",

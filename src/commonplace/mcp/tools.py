@@ -128,22 +128,37 @@ def graph(engine: Engine, arguments: Arguments) -> ToolResult:
 
 def _review(engine: Engine, args: Arguments) -> ToolResult:
     """Return the open questions. An agent may settle those in which no side comes from a user or untrusted source."""
-    questions = engine.questions()
+    from commonplace.engine.review import is_for_agents, trusts_of
+
+    shown = []
+    for question in engine.questions()[: args.get("limit", _LIMIT)]:
+        answers = [answer for answer in question.answers if answer != "edit"]  # needs a text, which no link has
+        shown.append((question, answers, is_for_agents(trusts_of(engine, question))))
 
     def render(size: int) -> tuple[dict[str, Any], str]:
         structured: dict[str, list[dict[str, Any]]] = {"facts": [], "memories": []}
         items = []
-        for question in questions[:size]:
-            kind = "facts" if question.kind in ("contradiction", "ending") else "memories"
-            for side in question.sides:
-                structured[kind].append({"question": question.id, "answers": list(question.answers), **side.to_dict()})
+        for question, answers, is_open in shown[:size]:
+            form = {"question": question.id, "asks": question.question, "answers": answers, "userOnly": not is_open}
+            label = f"{question.kind}: {', '.join(answers)}" + ("" if is_open else "; only the user may answer")
+            items.append((question.id, question.question, label))
+            for index, side in enumerate(question.sides):
+                kind = "facts" if question.kind in ("contradiction", "ending") else "memories"
+                structured[kind].append({**form, **side.to_dict()})
                 text = engine.snippet(side.text, "", SNIPPET_CHARACTERS)
-                items.append((side.id or question.id, text, f"{question.kind} {question.id}"))
-        instruction = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
-        return structured, "\n".join([_fenced(items), instruction])
+                place = ("left", "right", "side")[min(index, 2)]
+                items.append((side.id or question.id, text, f"{place} of {question.id}"))
+        openness = {is_open for _, _, is_open in shown[:size]}
+        how = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
+        lines = [how] * (True in openness)
+        if False in openness:
+            lines.append(
+                "What only the user may answer they settle by `commonplace review`; tell them what you propose."
+            )
+        return structured, "\n".join([_fenced(items), *lines])
 
-    structured, text, _ = _cut(engine, min(len(questions), args.get("limit", _LIMIT)), render)
-    return ToolResult(structured, text if questions else "Nothing waits for the user.")
+    structured, text, _ = _cut(engine, len(shown), render)
+    return ToolResult(structured, text if shown else "Nothing waits for the user.")
 
 
 @dataclass(frozen=True, slots=True)
