@@ -139,6 +139,28 @@ def test_an_episode_goes_with_what_only_it_supported(moved: Program) -> None:
     assert moved.run("graph", "delete-episode", "nothing", code=1).stderr.startswith("error: there is no episode")
 
 
+def test_an_abbreviated_id_names_a_fact_an_entity_or_an_episode(moved: Program) -> None:
+    fact = moved.json("graph", "facts", "where does Ada live")["relations"][0]
+    entity = moved.json("graph", "entity", "Ada Marsh")["uuid"]
+    episode = moved.json("graph", "episodes")[0]["uuid"]
+    assert lines(moved, "history", fact["uuid"][:8]) == lines(moved, "history", fact["uuid"])
+    assert lines(moved, "history", entity[:8]) == lines(moved, "history", "Ada Marsh")
+    for number in (1, 2):
+        moved.run("graph", "add", "Bo works for Acme.", "--uuid", f"episode-{number}")
+    assert (
+        "'epis' begins the ids of 2 items of the graph: episode-1, "
+        in moved.run("graph", "history", "epis", code=2).stderr
+    )
+    moved.run("graph", "delete-episode", episode[:8])
+    assert episode not in [each["uuid"] for each in moved.json("graph", "episodes")]
+
+
+def test_a_fact_to_come_is_marked(moved: Program) -> None:
+    moved.run("graph", "fact", "auth.ts", "USES", "token.ts", "--valid-from", "2999-02-01")
+    assert "not yet · from 2999-02-01 on" in moved.run("graph", "facts", "what does auth.ts use").stdout
+    assert "not yet" not in moved.run("graph", "facts", "where does Ada live").stdout
+
+
 def test_entities_are_made_one_and_several_again(moved: Program) -> None:
     moved.run("graph", "fact", "The Countess", "USES", "Emacs", "--source-type", "person")
     merged = moved.json("graph", "merge", "Ada Marsh", "The Countess", "--reason", "the same person")

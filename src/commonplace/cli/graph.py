@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +35,8 @@ def _fact(fact: views.RelationView) -> rows.Rows:
 
 
 def _state(fact: views.RelationView) -> list[str]:
-    return ["disputed"] * fact.disputed + ["retracted"] * fact.retracted
+    is_to_come = fact.valid_from is not None and fact.valid_from > datetime.now(UTC)
+    return ["not yet"] * is_to_come + ["disputed"] * fact.disputed + ["retracted"] * fact.retracted
 
 
 def _titled(facts: Iterable[views.RelationView], title: str, style: str = "") -> rows.Rows:
@@ -136,7 +138,7 @@ def delete_episode(engine: Engine, /, uuid: str) -> rows.Answer:
 
     Example: commonplace graph delete-episode 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
-    deletion = engine.graph.delete_episode(uuid)
+    deletion = engine.graph.delete_episode(engine.graph.resolve_id(uuid))
     contents = rows.holdings(deletion)
     head = rows.Line(f"Deleted{f', with {contents} that only it supported' if contents else ''}.", "bold")
     return deletion, [head, *_titled(deletion.reopened, "True again:")]
@@ -178,7 +180,7 @@ def settle(engine: Engine, /, uuid: str, reason: str) -> rows.Answer:
 
     Example: commonplace graph settle 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33 --reason "asked her"
     """
-    result = engine.graph.settle(uuid, reason=reason)
+    result = engine.graph.settle(engine.graph.resolve_id(uuid), reason=reason)
     return result, [
         *_titled([result.relation], "This holds:"),
         *_titled(result.ended, "This has ended:"),
@@ -207,6 +209,8 @@ def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.A
 @ask(graph, _search_options, _relation_types, _groups, _times, _past, _centre)
 def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.Answer:
     """Find facts that hold now, or at --valid-at, best first.
+
+    Without --valid-at also those that begin later, which are marked "not yet".
 
     Example: commonplace graph facts "where does Ada live" --valid-at 2026-02-01
     """
@@ -310,7 +314,7 @@ def history(engine: Engine, /, uuid: str) -> rows.Answer:
 
     Example: commonplace graph history 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
-    result = engine.graph.history(uuid)
+    result = engine.graph.history(engine.graph.resolve_id(uuid))
     is_fact = result.kind == "relation"
     subject = _fact(engine.graph.relation(result.uuid)) if is_fact else [_name_of(engine.graph.entity(result.uuid))]
 

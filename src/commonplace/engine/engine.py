@@ -15,7 +15,7 @@ from commonplace.dates.time import Moment, iso, moment_in_words, moment_of
 from commonplace.engine import memory_api
 from commonplace.engine.maintenance import IndexStatus
 from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
-from commonplace.engine.runtime import made_once
+from commonplace.engine.runtime import abbreviated, made_once
 from commonplace.engine.search_api import search
 from commonplace.errors import StoreError, UsageError
 from commonplace.formats.escaping import visible
@@ -51,8 +51,6 @@ from commonplace.types.ledger import AGENTS, VERDICTS, Verdict
 Memories = list[Memory]
 """Annotation for lists of memories inside a class whose method `list` shadows the builtin."""
 
-MIN_ABBREVIATION = 4
-"""Minimum characters of an abbreviated id: a shorter one may be a mistyped id that happens to begin another."""
 PROJECTED_AT_ONCE = 256
 """Maximum memories in one call that wait for the next search or update to be indexed; more are indexed at once."""
 PAST_STEPS = 12
@@ -301,20 +299,13 @@ class Engine:
         """
         validate.reject_invalid_id(abbreviation)
         store, namespace = self._runtime.store, self.namespace
-        if len(abbreviation) < MIN_ABBREVIATION or store.memory(namespace, abbreviation) is not None:
+        if store.memory(namespace, abbreviation) is not None:
             return abbreviation
         self._runtime.before_call()
         if any(store.owner_numbers(namespace, kind, [abbreviation]) for kind in KINDS):
             # It is the full id of something else, and must not be taken for the beginning of a memory's id.
             return abbreviation
-        ids = sorted(id_ for _, id_, _ in store.memory_digests(namespace) if id_.startswith(abbreviation))
-        if len(ids) > 1:
-            more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
-            raise UsageError(
-                f"{abbreviation!r} begins the ids of {len(ids):,} memories: {', '.join(ids[:5])}{more}",
-                remedy="give more characters",
-            )
-        return ids[0] if ids else abbreviation
+        return abbreviated(abbreviation, (id_ for _, id_, _ in store.memory_digests(namespace)), "memories")
 
     def versions(self, id: str) -> Memories:  # noqa: A002
         """Return every version of a memory, oldest first."""

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -19,7 +19,7 @@ import numpy as np
 
 from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words, moment_of
-from commonplace.engine.runtime import Runtime, made_once
+from commonplace.engine.runtime import Runtime, abbreviated, made_once
 from commonplace.errors import AdmissionError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.graph import views
@@ -38,7 +38,7 @@ from commonplace.search.request import Request
 from commonplace.search.signals import COVERAGE, DENSE, LEXICAL, WORDS
 from commonplace.text.characters import MENDED, storable
 from commonplace.types import ORIGINS, Filter, Selection, StoredMemory
-from commonplace.types.graph import Episode, GraphCounts
+from commonplace.types.graph import Episode, GraphCounts, GraphFilter
 
 if TYPE_CHECKING:
     # The Graphiti backend loads an HTTP client, and few stores migrate a graph.
@@ -314,7 +314,7 @@ class Graph:
         include_past: bool = False,
         center_node_uuid: str | None = None,
     ) -> views.FoundRelations:
-        """Find facts, best first: those that hold now, or at the given time.
+        """Find facts, best first: those that hold now or will, or held at the given time.
 
         Args:
             num_results: maximum number, 1–200.
@@ -423,6 +423,23 @@ class Graph:
         validate.int_in("limit", limit, 1, MAX_LISTED)
         with self._reading(entity, as_of=as_of, include_past=True) as reader:
             return reader.timeline(entity, limit)
+
+    def resolve_id(self, abbreviation: str) -> str:
+        """Return the id of the fact, entity or episode that begins with these at least 4 characters.
+
+        A whole id, an entity's name, and what begins no id are returned unchanged.
+
+        Raises:
+            UsageError: several begin so.
+        """
+        with self._reading(abbreviation) as reader:
+            with suppress(NotFoundError):
+                return reader.history(abbreviation).uuid
+            graph, every = self._store.graph(self._runtime.namespace), GraphFilter(with_past=True)
+            ids = [fact.id for fact in graph.list_relations(every)]
+            ids += [entity.id for entity in graph.list_entities(every)]
+            ids += [episode.id for episode in graph.list_episodes(every)]
+            return abbreviated(abbreviation, ids, "items of the graph")
 
     def history(self, uuid: str) -> views.History:
         """Return what happened to an entity or fact: when it was added, ended, was disputed, and why."""

@@ -13,7 +13,7 @@ from weakref import WeakSet
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import Moment, iso, moment_in_words, seconds
 from commonplace.engine.maintenance import INDEXING, IndexMaintenance
-from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError
+from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError, UsageError
 from commonplace.index.generations import Index
 from commonplace.ingest.embeddings import EmbeddingBacklog
 from commonplace.journal.sync import JournalRuntime, JournalSync
@@ -483,3 +483,17 @@ class EngineApi:
         self._store = runtime.store
         self._namespace = runtime.namespace
         self._settings = runtime.settings
+
+
+MIN_ABBREVIATION: Final = 4
+"""Minimum characters of an abbreviated id: a shorter one may be a mistyped id that happens to begin another."""
+
+
+def abbreviated(text: str, ids: Iterable[str], items: str) -> str:
+    """Return the id that begins with a text, or the text if it is an id, begins none, or is too short."""
+    found = sorted(id_ for id_ in ids if id_.startswith(text)) if len(text) >= MIN_ABBREVIATION else []
+    if len(found) > 1 and text not in found:
+        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
+        message = f"{text!r} begins the ids of {len(found):,} {items}: {', '.join(found[:5])}{more}"
+        raise UsageError(message, remedy="give more characters")
+    return text if text in found else next(iter(found), text)
