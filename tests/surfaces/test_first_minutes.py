@@ -45,6 +45,10 @@ def test_a_remedy_does_not_name_a_command_that_fails(bare: Program, tmp_path: Pa
     (tmp_path / "notes.md").write_text("Invoices")
     told = bare.error("recall", "invoices", "--store", "../notes.md", code=1)
     assert told["remedy"] == "it is a file; name a directory"
+    told = bare.error("recall", "x", "--store", "/dev/null", code=1)
+    assert told["remedy"] == "it is a file; name a directory"
+    told = bare.error("recall", "x", "--store", "/dev/null/store", code=1)
+    assert told["remedy"] == "/dev/null is a file; name a directory"
 
 
 def test_the_command_that_the_refusal_names_makes_the_store(bare: Program, tmp_path: Path) -> None:

@@ -124,8 +124,10 @@ class Invocation:
         from shlex import quote
 
         remedy = f"correct it, or make a store there with `commonplace init --store {quote(self.store)}`"
-        if Path(settings.store.path).is_file():
-            remedy = "it is a file; name a directory"
+        path = Path(settings.store.path)
+        nearest = next(place for place in (path, *path.parents) if place.exists())
+        if not nearest.is_dir():
+            remedy = f"{'it' if nearest == path else nearest} is a file; name a directory"
         raise StoreMissingError(f"--store names {settings.store.path}, where there is no store", remedy=remedy)
 
     def has_store(self, settings: Settings) -> bool:
