@@ -214,8 +214,7 @@ class MemoryService:
             raise UsageError("the type of a link is empty", remedy="give a type, such as related")
         link, feed = Link(source, target, name, validate.fraction("strength", strength), self._now()), self.feed()
         with self._store.change_memories(self._namespace) as change:
-            for id_ in (source, target):
-                _existing(change.find(id_), id_, is_live=False)
+            memories = [_existing(change.find(id_), id_, is_live=False) for id_ in (source, target)]
             if name in _SETTLING:
                 # Of two answers about the same memories, the later one counts.
                 ends = {source, target}
@@ -226,6 +225,9 @@ class MemoryService:
                         f"which of {source!r:.80} and {target!r:.80} holds is settled already",
                         remedy="tell the user: `commonplace memory link` settles it anew",
                     )
+                same = replace(link, created_at=earlier[-1].created_at) if earlier else None
+                if earlier == [same] and all(memory.created_at <= earlier[0].created_at for memory in memories):
+                    return earlier[0]  # removed and made again, it would end facts at another time
                 self._remove(change, earlier)
                 expire_judged(change, link.created_at, source, target)
             change.link(link)

@@ -522,9 +522,10 @@ def overtaken(store: Store, namespace: str) -> list[Overtaken]:
 
 
 def expire_judged(change: MemoryChange, now: float, id_: str, other: str = "") -> None:
-    """Expire a memory's links that a rule made or that ask a question; with `other`, only those between the two."""
+    """Expire a memory's links that a rule made; with `other`, those between the two, and whoever asked about them."""
     for link in change.links([id_]):
-        if (link.origin == RULE or link.type == CONFLICTS) and other in ("", link.source, link.target):
+        is_answered = other != "" and link.type == CONFLICTS
+        if (link.origin == RULE or is_answered) and other in ("", link.source, link.target):
             change.link(replace(link, expired_at=now))
 
 
@@ -714,12 +715,10 @@ class SupersessionRule:
             for link in change.links(ids):
                 pair = frozenset((link.source, link.target))
                 new = due.get(pair)
-                if link.origin != RULE:
-                    if link.type in (SUPERSEDES, HOLDS_BESIDE):
-                        due.pop(pair, None)
-                elif new is not None and (new.source, new.type) == (link.source, link.type):
-                    del due[pair]
-                elif pair in verdicts and is_current(pair):
+                is_due = new is not None and (new.source, new.type) == (link.source, link.type)
+                if is_due or (link.origin != RULE and link.type in (SUPERSEDES, HOLDS_BESIDE)):
+                    due.pop(pair, None)
+                elif link.origin == RULE and pair in verdicts and is_current(pair):
                     change.link(replace(link, expired_at=self._now()))
             for pair, link in due.items():
                 if is_current(pair):

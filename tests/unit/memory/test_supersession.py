@@ -478,6 +478,49 @@ def test_of_two_answers_about_the_same_memories_the_later_counts(
     assert asked(book) == question
 
 
+def test_the_same_answer_twice_changes_nothing(book: Engine) -> None:
+    """Removed and made again, the link would end a fact of the graph at another time."""
+    book.remember("My sister lives in Porto.", id="porto")
+    later(book)
+    book.remember("My sister lives in Lisbon.", id="lisbon")
+    later(book)
+    first = book.link("lisbon", "porto", SUPERSEDES)
+    ended = [fact.expired_at for fact in book.graph.search_edges("where does my sister live", include_past=True)]
+    later(book)
+    assert book.link("lisbon", "porto", SUPERSEDES) == first
+    assert (
+        [fact.expired_at for fact in book.graph.search_edges("where does my sister live", include_past=True)]
+        == ended
+        != [None, None]
+    )
+    book.update("porto", "My sister lives in Porto again.")
+    later(book)
+    assert book.link("lisbon", "porto", SUPERSEDES) != first, "the answer is about what it says now"
+
+
+def test_what_a_person_asked_stays_when_a_memory_changes(book: Engine) -> None:
+    """Only what a rule asked is judged anew."""
+    book.link("editor", "water", CONFLICTS)
+    book.remember(UNSURE, id="new-days")
+    assert links(book) == [("new-days", CONFLICTS, "days")]
+    later(book)
+    book.update("water", "The garden needs water at noon.")
+    book.update("new-days", "Lunch is at noon.")
+    assert links(book) == []
+    assert links(book, "") == [("editor", CONFLICTS, "water")]
+    book.link("editor", "water", HOLDS_BESIDE)
+    assert links(book, "") == [("editor", HOLDS_BESIDE, "water")], "an answer ends the question"
+
+
+def test_a_rule_leaves_the_question_of_a_person_as_it_is(book: Engine) -> None:
+    book.remember("Lunch is at noon.", id="new-days")
+    book.link("new-days", "days", CONFLICTS)
+    book.update("new-days", UNSURE)
+    assert [(each.source, each.type, each.target, each.origin) for each in book.links()] == [
+        ("new-days", CONFLICTS, "days", "")
+    ]
+
+
 def test_what_a_rule_was_sure_of_comes_back_without_the_answer(book: Engine) -> None:
     book.remember(NEWS, id="new-days")
     [judged] = book.links()
