@@ -27,16 +27,13 @@ from commonplace.formats.journal import (
 from commonplace.journal.baseline import Baseline, content_of, decode, text_digest
 from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
 from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, title_of
-from commonplace.journal.sync import JournalRuntime, Tally
+from commonplace.journal.sync import QUIET_NS, JournalRuntime, Tally
 from commonplace.redaction import redact
 from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.types import Selection, StoredMemory
 
 RECEIPT: Final = "receipt"
 """Kind of the notes that list the ids of forgotten memories."""
-
-QUIET_NS: Final = 200_000_000
-"""Time after a save during which a page may still be being written, in nanoseconds."""
 
 MANY: Final = 5
 """Number of missing entries, if also `MANY_SHARE` of the page, that a person is unlikely to have removed at once."""

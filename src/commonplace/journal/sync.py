@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 LOOK_EVERY_S: Final = 1.0
 FLUSH_AFTER_S: Final = 2.0
 MAX_PENDING: Final = 64
+QUIET_NS: Final = 200_000_000
+"""Time after a save during which a page may still be being written, in nanoseconds."""
 _REST_FACTOR: Final = 20
 """Rest after a run, as a multiple of the time that the run took."""
 
@@ -116,6 +118,7 @@ class JournalSync:
     Args:
         stopwatch: returns seconds since any fixed moment.
         wall_ns: returns nanoseconds since the epoch, comparable with the file system's times.
+        sleep: waits that many seconds.
     """
 
     def __init__(
@@ -124,10 +127,11 @@ class JournalSync:
         *,
         stopwatch: Callable[[], float] = time.monotonic,
         wall_ns: Callable[[], int] = time.time_ns,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._runtime = runtime
         self._stopwatch = stopwatch
-        self._wall_ns = wall_ns
+        self._wall_ns, self._sleep = wall_ns, sleep
         self._folder = Folder(runtime.directory, runtime.namespace)
         self._lock = FileLock(runtime.directory / PAGES_LOCK)
         self._reported: set[str] = set()
@@ -137,19 +141,28 @@ class JournalSync:
         self._rests_until = self._flushed
 
     def import_edits(self) -> None:
-        """Import people's edits since the last look, at most once a second; called before every call."""
+        """Import people's edits since the last look, at most once a second; called before every call.
+
+        At the first look, wait until a page that was saved a moment ago may be read: a command looks only once.
+        """
         now = self._stopwatch()
         if self._looked is not None and now - self._looked < LOOK_EVERY_S:
             return
         # A process that was killed may have left memories due.
         store, namespace = self._runtime.store, self._runtime.namespace
-        is_due = self._is_time(now) or (self._looked is None and bool(store.due(namespace)))
+        is_first = self._looked is None
+        is_due = self._is_time(now) or (is_first and bool(store.due(namespace)))
         self._looked = now
         if not is_due:
             # Their stamps show whether the pages are as the store knows them.
             try:
                 stored = {page.page: (page.size, page.mtime_ns) for page in store.pages(namespace)}
-                is_due = stored != self._folder.stamps()
+                stamps = self._folder.stamps()
+                is_due = stored != stamps
+                saved = max((stamp[1] for name, stamp in stamps.items() if stored.get(name) != stamp), default=0)
+                wait_ns = saved + QUIET_NS - self._wall_ns()
+                if is_first and 0 < wait_ns <= QUIET_NS:
+                    self._sleep(wait_ns / 1e9)
             except OSError:
                 is_due = True  # the run reports what is wrong with the folder
         if is_due:

@@ -82,16 +82,37 @@ def test_a_look_without_news_reads_no_page(book: Book, monkeypatch: pytest.Monke
 
 def test_a_page_saved_this_instant_is_left_for_the_next_look(book: Book) -> None:
     """It may still be being written. When somebody asks for it, it is read nevertheless."""
+    wall = 0
+    journal = JournalSync(book.ground, stopwatch=book.clock, wall_ns=lambda: wall)
+    journal.import_edits()
     book.write(TODAY, "## 09:00 Tea\n")
     saved = book.folder.path(TODAY).stat().st_mtime_ns
     wall = saved + 100_000_000
-    journal = JournalSync(book.ground, stopwatch=book.clock, wall_ns=lambda: wall)
+    book.clock.at += LOOK_EVERY_S
     journal.import_edits()
     assert book.all() == []
     wall = saved + 300_000_000
     book.clock.at += LOOK_EVERY_S
     journal.import_edits()
     assert book.contents() == ["Tea"]
+
+
+def test_a_process_that_begins_waits_for_a_page_saved_this_instant(book: Book) -> None:
+    """A command looks once: the edit would be seen by the next one only."""
+    book.remember("The door is blue.")
+    book.sync()
+    book.write(TODAY, book.page() + "\n## 09:00 Tea\n")
+    wall, waits = book.folder.path(TODAY).stat().st_mtime_ns + 50_000_000, list[float]()
+
+    def sleep(duration_s: float) -> None:
+        nonlocal wall
+        waits.append(duration_s)
+        wall += int(duration_s * 1e9)
+
+    for _ in range(2):
+        JournalSync(book.ground, stopwatch=book.clock, wall_ns=lambda: wall, sleep=sleep).import_edits()
+    assert waits == [0.15], "without an edit nothing is waited for"
+    assert book.contents() == ["Tea", "The door is blue."]
 
 
 def test_a_long_run_is_followed_by_a_long_rest(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
