@@ -594,8 +594,10 @@ class ReferenceMemories(ReferenceReembedding):
                     and (link.expired_at is None or (as_of is not None and as_of < link.expired_at))
                     and (link.type != CONFLICTS or link.origin != RULE or link.strength > DOUBT)
                 ]
-                judged = {link.source for link in links if link.type == CONFLICTS or link.origin == RULE}
-                judged -= {link.source for link in links if link.type == HOLDS_BESIDE}
+                ruled = [link for link in links if link.type == CONFLICTS or link.origin == RULE]
+                unsure = {link.source for link in ruled if link.type == CONFLICTS}
+                beside = {link.source for link in links if link.type == HOLDS_BESIDE}
+                judged = {link.source: link.source not in unsure for link in ruled if link.source not in beside}
                 by = {link.source for link in links if link.type == SUPERSEDES and link.origin != RULE}
                 by |= set() if as_of is not None else {overtaken_by(space.graph, id_) or id_} - {id_}
                 said[number] = Statement(id_, each.at, by, judged)

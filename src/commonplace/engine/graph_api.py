@@ -619,7 +619,7 @@ class Graph:
             return store.memories(namespace, selection) if selection.ids else []
 
         statements = store.statements(namespace, [memory.number for memory in live(ids)])
-        linked = {statement.id: statement.overtaken_by | statement.judged for statement in statements.values()}
+        linked = {statement.id: statement.overtaken_by | statement.judged.keys() for statement in statements.values()}
         newest_first = live(set().union(*linked.values()))
         newer = {id_: [row for row in newest_first if row.owner.id in links] for id_, links in linked.items()}
         return {id_: rows[0] for id_, rows in newer.items() if rows}

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,21 @@ _NEWNESS = np.float32(1e-3)
 Columns = dict[str, NDArray[np.float32]]
 
 
+class Successor(NamedTuple):
+    """A memory that supersedes a candidate.
+
+    Attributes:
+        row: its place, None if it is not ranked before the candidate: it is no candidate, or about something else.
+        begins: when it begins to hold, seconds since the epoch.
+        is_decided: whether a person or the graph says so.
+    """
+
+    id: str
+    row: int | None
+    begins: float
+    is_decided: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Candidates with the value that orders them.
@@ -87,9 +102,7 @@ class Ranking:
         odds: log-odds of relevance; float32, shape (n,).
         evidence: the weight of each signal in the log-odds, by name; float32, shape (n,).
         fault: why the query could not be embedded; "" if it could.
-        newer: places of the memories that supersede a candidate, newest first, by its place.
-        decided: places of those of which a person or the graph says so.
-        begins: when a superseding memory begins to hold, by its place, if it says so; seconds since the epoch.
+        superseding: what supersedes a candidate, newest first, by its place.
     """
 
     words: tuple[tuple[str, ...], ...]
@@ -103,9 +116,7 @@ class Ranking:
     passages: int
     asked: AskedTimes = NO_TIMES
     fault: str = ""
-    newer: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    decided: frozenset[int] = frozenset()
-    begins: Mapping[int, float] = field(default_factory=dict)
+    superseding: Mapping[int, tuple[Successor, ...]] = field(default_factory=dict)
 
     def best_first(self) -> Ranking:
         """Return the ranking sorted by value, ties by number: a candidate's index is then its place."""
@@ -115,14 +126,15 @@ class Ranking:
 
     def standing(self, now: float | None) -> tuple[Ranking, Mapping[int, tuple[int, ...]]]:
         """Return this without supersession by memories yet to begin, which rank behind, and what ranks before each."""
-        later = {row for row, begins in self.begins.items() if now is not None and begins > now}
-        if not later:
-            return self, self.newer
-        newer = {row: tuple(other for other in others if other not in later) for row, others in self.newer.items()}
-        before = dict(newer)
-        for row, others in self.newer.items():
-            before |= {other: (*before.get(other, ()), row) for other in others if other in later}
-        return replace(self, newer=newer), before
+        standing, before = dict[int, tuple[Successor, ...]](), dict[int, tuple[int, ...]]()
+        for row, successors in self.superseding.items():
+            standing[row] = tuple(one for one in successors if now is None or one.begins <= now)
+            before[row] = tuple(one.row for one in standing[row] if one.row is not None)
+        for row, successors in self.superseding.items():
+            for one in successors:
+                if one.row is not None and one not in standing[row]:
+                    before[one.row] = (*before.get(one.row, ()), row)
+        return replace(self, superseding=standing), before
 
     def followed_by(self, wider: Ranking) -> Ranking:
         """Return these candidates, followed by those that only a wider ranking of the same query has.

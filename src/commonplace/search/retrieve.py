@@ -11,6 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -25,17 +26,17 @@ from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct
 from commonplace.ranking.calibration import BY_EMBEDDER, confidence, probabilities
 from commonplace.ranking.calibration import scores as scores_of
 from commonplace.search import result
-from commonplace.search.rank import POOL, Ranking, RankingContext, combined, order, placed
+from commonplace.search.rank import POOL, Ranking, RankingContext, Successor, combined, order, placed
 from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, kinds_of, prepare
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, TIME, WORDS, Candidates, Phrasing, TokenRows
-from commonplace.search.time import ONSETS, begins_at, dated_owners, passages_worth_recalling
+from commonplace.search.time import begins_at, dated_owners, passages_worth_recalling
 from commonplace.store.schema import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import heading_slug
 from commonplace.text.query import analyse_query, respelled, slips
-from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Filter, Hit
+from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Filter, Hit, Selection, StoredMemory
 
 QUERY_CACHE: Final = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
 RANKING_CACHE: Final = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60)
@@ -46,7 +47,8 @@ CANDIDATE_BYTES: Final = 300
 CHARACTER_BYTES: Final = 30
 """Approximate bytes of a prepared query per character, as `CANDIDATE_BYTES` are of a ranking per candidate."""
 MIN_RELATED: Final = 0.55
-"""How far a newer memory's cosine with the query may be below the older one's for a rule to move it forward."""
+"""How far a newer memory's cosine with the query may be below the older one's for a rule to move it forward, unless it
+is sure that the older one is superseded."""
 _NUMBER: Final = re.compile(r"(?<![^\W_])[^\W\d_]*\d[^\W_]*")
 
 
@@ -167,13 +169,11 @@ class Searcher:
                     for phrasing, part in zip(phrasings, signals, strict=True)
                 ]
                 ranking = (combined(rankings) if len(rankings) > 1 else rankings[0]).best_first()
-                newer, decided = dict[int, tuple[int, ...]](), frozenset[int]()
                 # A query that names a time wants what held then, not what came later.
-                if request.method == "two-stage" and not asked.times:
-                    newer, decided = self._newer(request, rows, ranking)
-                begins = self._begins(namespace, rows, ranking.candidates, newer) if newer else {}
+                is_of_now = request.method == "two-stage" and not asked.times
+                superseding = self._superseding(request, rows, ranking) if is_of_now else {}
                 fault = next((query.fault for query in queries if query.fault), "")
-                return replace(ranking, fault=fault, newer=newer, decided=decided, begins=begins)
+                return replace(ranking, fault=fault, superseding=superseding)
 
     def _phrasings(self, request: Request, languages: tuple[str, ...]) -> list[Phrasing]:
         """Prepare each phrasing, from the cache if it is there; embed only for kinds that the namespace holds."""
@@ -220,52 +220,60 @@ class Searcher:
         mean = sum(retentions.values()) / max(1, len(retentions))
         return np.array([retentions.get(number, mean) for number in candidates.owners.tolist()], dtype=np.float32)
 
-    def _newer(
-        self, request: Request, rows: TokenRows, ranking: Ranking
-    ) -> tuple[dict[int, tuple[int, ...]], frozenset[int]]:
-        """Return `newer` and `decided` of a ranking, for the best candidates."""
-        candidates = ranking.candidates
-        self._store.passages_ahead(request.namespace, candidates.numbers[: 2 * POOL_OWNERS].tolist())
-        owners = candidates.owners[:POOL].tolist()
-        memories = self._store.statements(request.namespace, owners, request.wanted.as_of)
-        stated = [(memories[number], row) for row, number in enumerate(owners) if number in memories]
-        keys = {memory.id: (-memory.at, row) for memory, row in reversed(stated)}  # the best passage of each memory
+    def _superseding(self, request: Request, rows: TokenRows, ranking: Ranking) -> dict[int, tuple[Successor, ...]]:
+        """Return what supersedes the best candidates, by place: the newest first."""
+        candidates, namespace, as_of = ranking.candidates, request.namespace, request.wanted.as_of
+        self._store.passages_ahead(namespace, candidates.numbers[: 2 * POOL_OWNERS].tolist())
+        owners = candidates.owners.tolist()
+        statements = self._store.statements(namespace, owners[:POOL], as_of)
+        stated = {row: statements[number] for row, number in enumerate(owners[:POOL]) if number in statements}
+        rows_by_id = {stated[row].id: row for row in reversed(stated)}  # the best passage of each memory
         # Which candidates hold all the numbers that the query names; none where it names none.
         named = [token for word in _NUMBER.findall(request.query) for token in self._tokens.tokenize(word)]
         holds = np.full(len(rows), bool(named))
         for token in named:
             holds &= rows.holding(np.array([token]))
         holds = holds[np.searchsorted(rows.numbers, candidates.numbers)]
-        newer, decided = dict[int, tuple[int, ...]](), set[int]()
-        for memory, row in stated:
-            superseding = [keys[id_] for id_ in memory.overtaken_by if id_ in keys]
-            decided |= {row} if superseding else set()
-            for id_ in () if superseding else memory.judged:
-                # A rule moves nothing that has little to do with the query, nor past what alone holds its numbers.
-                other_row = keys[id_][1] if id_ in keys else row
-                is_near = candidates.dense[other_row] >= candidates.dense[row] - MIN_RELATED
-                if other_row != row and is_near and (holds[other_row] or not holds[row]):
-                    superseding.append(keys[id_])
-            newer |= {row: tuple(other_row for _, other_row in sorted(superseding))} if superseding else {}
-        return newer, frozenset(decided)
+        ids: dict[int, set[str]] = {}
+        for row, statement in stated.items():
+            # A rule does nothing to what alone holds the query's numbers.
+            judged = {id_ for id_ in statement.judged if holds[rows_by_id.get(id_, row)] or not holds[row]}
+            ids |= {row: others} if (others := statement.overtaken_by or judged) else {}
+        if not ids:
+            return {}
+        newer = self._newer(namespace, set(chain.from_iterable(ids.values())), rows_by_id, owners, as_of)
+        superseding = {}
+        for row, others in ids.items():
+            statement, successors = stated[row], []
+            for memory, begins in (newer[id_] for id_ in others if id_ in newer and rows_by_id.get(id_) != row):
+                other = rows_by_id.get(memory.owner.id)
+                # A rule that is not sure moves nothing that has little to do with the query.
+                if other is not None and not statement.judged.get(memory.owner.id, True):
+                    is_near = candidates.dense[other] >= candidates.dense[row] - MIN_RELATED
+                    other = other if is_near else None
+                decided = bool(statement.overtaken_by)
+                since = begins if decided else max(begins, memory.at)
+                successors.append((-memory.at, memory.owner.id, Successor(memory.owner.id, other, since, decided)))
+            superseding[row] = tuple(successor for *_, successor in sorted(successors))
+        return superseding
 
-    def _begins(
-        self, namespace: str, rows: TokenRows, candidates: Candidates, newer: Mapping[int, tuple[int, ...]]
-    ) -> dict[int, float]:
-        """Return when superseding memories begin to hold, by place, if their words or facts say so; in seconds."""
-        candidate_rows = sorted({other_row for newer_rows in newer.values() for other_row in newer_rows})
-        numbers = candidates.numbers[candidate_rows]
-        rows = rows.take(np.searchsorted(rows.numbers, numbers))
-        onset_tokens = np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
-        onsets = numbers[rows.holding(onset_tokens)].tolist()
-        passages = self._store.passages_with_owners(namespace, onsets) if onsets else {}
-        row_of = dict(zip(numbers.tolist(), candidate_rows, strict=True))
-        memories = {row_of[number]: memory for number, (*_, memory) in passages.items() if memory is not None}
-        begins = {row: begins_at(memory.record.content, memory.at) for row, memory in memories.items()}
-        owners = candidates.owners[candidate_rows].tolist()
-        told = self._store.announced(namespace, owners)
-        stated = {row: told[owner] for row, owner in zip(candidate_rows, owners, strict=True) if owner in told}
-        return stated | {row: since for row, since in begins.items() if since is not None}
+    def _newer(
+        self, namespace: str, ids: set[str], rows_by_id: Mapping[str, int], owners: Sequence[int], as_of: float | None
+    ) -> dict[str, tuple[StoredMemory, float]]:
+        """Return memories by id, and when each begins to hold, if its words or facts say so; those gone are absent."""
+        placed = [owners[rows_by_id[id_]] for id_ in ids if id_ in rows_by_id]
+        memories = [*self._store.memory_records(namespace, placed).values()]
+        if others := tuple(sorted(ids - rows_by_id.keys())):
+            now = math.inf if as_of is None else as_of
+            memories += [
+                memory
+                for memory in self._store.memories(namespace, Selection(ids=others))
+                if memory.created_at <= now and (memory.expired_at is None or now < memory.expired_at < math.inf)
+            ]
+        told = self._store.announced(namespace, [memory.number for memory in memories])
+        begins = {memory.number: begins_at(memory.record.content, memory.at) for memory in memories}
+        begins |= told
+        return {memory.owner.id: (memory, begins[memory.number] or -math.inf) for memory in memories}
 
     def near(self, namespace: str, vector: NDArray[np.float32], count: int) -> TokenRows:
         """Return the live passages of memories nearest to a vector of their embedder, by number ascending."""
@@ -287,10 +295,9 @@ TRACE_LENGTH = 20
 
 def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], result.Trace]:
     """Return the hits, best first, ties by id, newer memories before those they supersede; and the trace behind it."""
-    candidates, ahead = ranking.candidates, ranking.newer
-    if ranking.begins:
-        asked_for = (request.wanted.valid_at, request.wanted.as_of, request.now)
-        ranking, ahead = ranking.standing(next((time for time in asked_for if time is not None), None))
+    asked_for = (request.wanted.valid_at, request.wanted.as_of, request.now)
+    ranking, ahead = ranking.standing(next((time for time in asked_for if time is not None), None))
+    candidates = ranking.candidates
     chances = probabilities(ranking.odds)
     scores = scores_of(chances)
     moved = placed(range(len(candidates)), ahead)
@@ -380,8 +387,7 @@ def _made(
 ) -> dict[int, Hit]:
     """Return the hits of candidates by their places, without those that are gone."""
     namespace, numbers = request.namespace, ranking.candidates.numbers
-    newest = {row: newer[0] for row in rows if (newer := ranking.newer.get(row))}
-    passage_numbers = distinct(numbers[[*rows, *newest.values()]]).tolist()
+    passage_numbers = distinct(numbers[rows]).tolist()
     passages = store.passages_with_owners(namespace, passage_numbers)
     owners = {passage.owner_number: owner for passage, owner, _ in passages.values()}
     items = [number for number, owner in owners.items() if owner.kind == "knowledge"]
@@ -395,7 +401,7 @@ def _made(
         if number not in passages:
             continue
         passage, owner, memory = passages[number]
-        chunk, successor = passage.chunk, passages.get(int(numbers[newest[row]])) if row in newest else None
+        chunk, successor = passage.chunk, next(iter(ranking.superseding.get(row, ())), None)
         item = knowledge.get(passage.owner_number)
         hits[row] = Hit(
             id=passage.id,
@@ -408,8 +414,8 @@ def _made(
             probability=float(chances[row]),
             confidence=confidence(float(chances[row])),
             anchor=heading_slug(chunk.heading) if number not in unnamed and passage.owner_number in prose else "",
-            superseded_by=None if successor is None else successor[1].id,
-            is_superseded=successor is not None and row in ranking.decided,
+            superseded_by=None if successor is None else successor.id,
+            is_superseded=successor is not None and successor.is_decided,
             **result.owner_fields(owner, memory),
         )
     return hits

@@ -116,14 +116,13 @@ def asked_times(request: Request) -> AskedTimes:
     return NO_TIMES
 
 
-ONSETS = "from starting beginning effective as"
 _ONSET = re.compile(r"\b(?:from|starting|beginning|effective|as of)\b", re.IGNORECASE)
 _ONSET_CHARACTERS = 14
 
 
 def begins_at(text: str, said_at: float) -> float | None:
     """Return when a statement begins if it names a later date, as `from January we live in Oslo` does, else None."""
-    for mention in mentions(text, now=moment_of(said_at), prefer="future"):
+    for mention in mentions(text, now=moment_of(said_at), prefer="future") if _ONSET.search(text) else ():
         if mention.since > said_at and _ONSET.search(text, max(0, mention.start - _ONSET_CHARACTERS), mention.end):
             return mention.since
     return None

@@ -83,12 +83,14 @@ _SEARCHED = ("tier", "trust", "source")
 
 
 class Statement(NamedTuple):
-    """A version's memory, its time, and the memories that overtook it, as a person or the graph says or as a rule."""
+    """A version's memory, its time, and the memories that overtook it: as a person or the graph says, or as a rule
+    judged, which is sure (True) or asks a person (False).
+    """
 
     id: str
     at: float
     overtaken_by: set[str]
-    judged: set[str]
+    judged: dict[str, bool]
 
 
 class MemoryChange(ChangingSpace):
@@ -405,12 +407,14 @@ class MemoryStore:
         by_number: dict[int, Statement] = {}
         values = {"numbers": listed_numbers(numbers), "as_of": as_of, "doubt": DOUBT}
         for number, id_, at, source, type_, origin, ended_by in self._read(SQL["statements"], namespace, **values):
-            statement = by_number.setdefault(number, Statement(id_, at, set(), set()))
+            statement = by_number.setdefault(number, Statement(id_, at, set(), {}))
             statement.overtaken_by.update({ended_by} - {None})
             if type_ == HOLDS_BESIDE:
-                statement.judged.discard(source)
+                statement.judged.pop(source, None)
+            elif origin == RULE or type_ == CONFLICTS:
+                statement.judged[source] = type_ == SUPERSEDES and statement.judged.get(source, True)
             elif type_ is not None:
-                (statement.judged if origin == RULE or type_ == CONFLICTS else statement.overtaken_by).add(source)
+                statement.overtaken_by.add(source)
         return by_number
 
     def announced(self, namespace: str, numbers: Sequence[int]) -> dict[int, float]:

@@ -72,7 +72,8 @@ def test_what_nothing_contests_is_only_touched(book: Engine, clock: Clock) -> No
     assert (again.outcome, again.version, again.use_count) == ("touched", 1, 1)
 
 
-def test_dates_that_are_given_count_in_whatever_order_they_come(book: Engine) -> None:
+def test_dates_that_are_given_count_in_whatever_order_they_come(book: Engine, clock: Clock) -> None:
+    clock.move(days=180)
     days = {"2026-01-10": FIRST, "2026-03-10": SECOND, "2026-02-10": FIRST, "2026-06-10": FIRST, "2026-05-10": FIRST}
     for at, text in [*days.items(), ("2026-04-10", SECOND)]:
         book.remember(text, at=at)
@@ -81,7 +82,8 @@ def test_dates_that_are_given_count_in_whatever_order_they_come(book: Engine) ->
 
 
 @pytest.mark.parametrize("is_one_call", [True, False])
-def test_a_list_may_say_something_again(book: Engine, is_one_call: bool) -> None:
+def test_a_list_may_say_something_again(book: Engine, clock: Clock, is_one_call: bool) -> None:
+    clock.move(days=180)
     items = [
         {"content": text, "at": at}
         for text, at in ((FIRST, "2026-01-10"), (SECOND, "2026-03-10"), (FIRST, "2026-06-10"), (SECOND, "2026-02-10"))

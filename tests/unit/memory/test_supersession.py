@@ -555,3 +555,34 @@ def test_a_link_that_goes_brings_back_none_of_a_memory_that_was_forgotten_meanwh
     monkeypatch.setattr(Store, "change_memories", forgotten_first)
     book.unlink("new-days", "days")
     assert book._runtime.store.links(book.namespace, past=True) == []
+
+
+def superseded(book: Engine, question: str, **options: Any) -> list[tuple[str, str | None]]:
+    """Return what a search finds, best first, each with what it says supersedes it."""
+    return [(hit.owner_id, hit.superseded_by) for hit in book.recall(question, **options).hits[:2]]
+
+
+def test_what_is_surely_superseded_is_marked_however_little_the_newer_one_has_to_do_with_the_question(
+    book: Engine,
+) -> None:
+    book.remember("issue tracker: Jira", id="jira", tags=["tools"])
+    later(book)
+    book.remember("we're on Linear since June, Jira is read-only", id="linear")
+    question = "which issue tracker do we use"
+    assert superseded(book, question) == [("linear", None), ("jira", "linear")]
+    assert superseded(book, question, tags=["tools"]) == [("jira", "linear")], "what is filtered out says so as well"
+
+
+def test_a_newer_memory_that_was_forgotten_marks_nothing(book: Engine) -> None:
+    book.remember("issue tracker: Jira", id="jira", tags=["tools"])
+    later(book)
+    book.remember("we're on Linear since June, Jira is read-only", id="linear")
+    book.forget("linear")
+    assert superseded(book, "which issue tracker do we use", tags=["tools"]) == [("jira", None)]
+
+
+def test_what_is_dated_in_the_future_supersedes_on_its_day(book: Engine) -> None:
+    book.remember(NEWS, id="new-days", at="2027-05-01")
+    question = "on which days do deployments go out"
+    assert superseded(book, question) == [("days", None), ("new-days", None)]
+    assert superseded(book, question, valid_at="2027-06-01") == [("new-days", None), ("days", "new-days")]
