@@ -311,6 +311,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "ledger": filing,
     "link": lambda book, values: book.link(values.id, values.id),
     "links": lambda book, values: book.links(values.one(None, values.id)),
+    "rule_links": lambda book, values: plain(book.rule_links()),
     "list": lambda book, values: book.list(statuses=(), **values.filters),
     "log_retrieval": lambda book, values: book.log_retrieval(book.search(values.words, min_score=0.0)),
     "log_use": lambda book, values: book.log_use(values.id),

@@ -148,6 +148,7 @@ def consolidation(send: _Session) -> None:
     question = send("GET /questions")["questions"][0]
     send(f"POST /questions/{question['id']}/answer", {"answer": question["answers"][0]})
     send(f"POST /ledger/issues/{issue}/process")
+    send("GET /ledger/links")
     send("GET /injections")
     send("POST /golden", {"query": "who nests there", "id": "ravens"})
     assert send("GET /golden")["golden"]

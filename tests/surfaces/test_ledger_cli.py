@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 import commonplace
 from commonplace.cli.app import cli
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
 
 Run = Callable[..., Result]
 BD = Path(__file__).parents[1] / "stubs" / "bd.py"
@@ -168,3 +171,33 @@ def test_a_file_that_cannot_be_written_is_named_once(run: Run, tmp_path: Path) -
     target = tmp_path / "nowhere" / "issues.jsonl"
     said = " ".join(run("export", str(target), code=1).stderr.split())
     assert said == f"error: {target} cannot be written: No such file or directory; name a file that can be written"
+
+
+def test_links_of_the_rule_are_listed_with_why_they_were_made_and_how_they_ended(bare: Program) -> None:
+    """What a rule decides is accounted for, also where nobody was asked, and without a second record of each."""
+    bare.run("init")
+    assert bare.run("ledger", "links").stdout == "The rule has made no links.\n"
+    for id_, text, at in (
+        ("old", "Deployments go out on Thursdays.", "2026-01-10"),
+        ("new", "Deployments go out on Fridays now.", "2026-02-10"),
+        ("porto", "My sister lives in Porto.", "2026-01-10"),
+        ("lisbon", "My sister lives in Lisbon.", "2026-02-10"),
+    ):
+        bare.run("remember", text, "--id", id_, "--at", at)
+    made = bare.json("ledger", "links")["links"]
+    assert [(each["source"], each["target"], each["ended_at"]) for each in made] == [
+        ("lisbon", "porto", None),
+        ("new", "old", None),
+    ]
+    printed = bare.run("ledger", "links", "-n", "1").stdout
+    assert "lisbon conflicts porto" in printed
+    assert "in effect" in printed
+    assert "they are alike" in printed
+    bare.run("memory", "link", "new", "old", "--type", "holds beside")
+    bare.run("update", "lisbon", "The garden needs water in the evening.")
+    ended = {each["source"]: each for each in bare.json("ledger", "links")["links"]}
+    assert {id_: each["ended_by"] for id_, each in ended.items()} == {"new": "answer", "lisbon": "rule"}
+    assert all(each["ended_at"] for each in ended.values())
+    printed = bare.run("ledger", "links").stdout
+    assert "ended by an answer" in printed
+    assert "ended by a change" in printed

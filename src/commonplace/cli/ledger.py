@@ -19,6 +19,7 @@ from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEve
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
+    from commonplace.engine.review import RuleLink
 _MAX_MEMORIES: Final = 3
 """Maximum number of memories whose texts are shown below an issue in a list."""
 _issue = click.argument("issue")
@@ -111,6 +112,28 @@ def history(engine: Engine, /, issue: str) -> Answer:
         return f"{local_time(event['at'])}  {event['act']} by {event['actor']}{reason}"
 
     return {"issue": issue, "history": events}, listed(events, row)
+
+
+@ask(ledger, options.limit())
+def links(engine: Engine, /, limit: int) -> Answer:
+    """List links that the rule of search made, latest first.
+
+    Each says that one memory is newer than another; `commonplace memory link NEWER OLDER --type "holds beside"` undoes
+    one.
+
+    Example: commonplace ledger links -n 5
+    """
+    found = engine.rule_links(limit)
+    texts = memory_texts(engine, {id_ for link in found for id_ in (link.source, link.target)})
+    ends = {"": "in effect", "answer": "ended by an answer", "rule": "ended by a change"}
+
+    def rows(link: RuleLink) -> Rows:
+        state = ends[link.ended_by] + (f" {local_time(link.ended_at)}" if link.ended_at else "")
+        yield Row(f"{link.source} {link.type} {link.target}", (f"{link.strength:.2f}", local_time(link.at), state))
+        yield from (Body(texts.get(id_, id_)) for id_ in (link.source, link.target))
+        yield Line(link.why, "dim", 1)
+
+    return {"links": found}, listed(found, rows, none="The rule has made no links.")
 
 
 @ask(ledger, _issue, fails=lambda answer: not answer["claimed"])

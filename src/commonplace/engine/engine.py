@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from commonplace.engine.graph_api import Graph
     from commonplace.engine.index_api import IndexApi
     from commonplace.engine.knowledge_api import KnowledgeApi
-    from commonplace.engine.review import Question
+    from commonplace.engine.review import Question, RuleLink
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.tokens import Tokens
     from commonplace.engine.upgrade import UpgradeReport
@@ -493,6 +493,12 @@ class Engine:
         if id is not None:
             validate.reject_invalid_id(id)
         return self._runtime.store.links(self.namespace, None if id is None else [id])
+
+    def rule_links(self, limit: int = 100) -> list[RuleLink]:
+        """Return the links that the rule of search made, the latest first, also those that have ended."""
+        from commonplace.engine.review import rule_links
+
+        return rule_links(self, validate.int_in("limit", limit, 1, MAX_LISTED))
 
     def neighbourhood(self, id: str, *, depth: int = 2, limit: int = 50) -> Neighbourhood:  # noqa: A002
         """Return the live memories linked to a memory, in either direction.

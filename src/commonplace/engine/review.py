@@ -13,12 +13,13 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
+from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.service import denial_of
 from commonplace.graph.views import EpisodeView, RelationView, View
 from commonplace.ledger.rules import GOLDEN
 from commonplace.memory.supersession import disputes_of, overtaken
-from commonplace.types import HOLDS_BESIDE, SUPERSEDES, Selection
+from commonplace.types import HOLDS_BESIDE, RULE, SUPERSEDES, Link, Selection
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
@@ -78,6 +79,41 @@ class Question(View):
     command: str
     since: datetime | None = None
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLink(View):
+    """A link by which the rule of search holds one memory for newer than another.
+
+    Attributes:
+        source: the newer memory; `target`, the older one.
+        ended_at: None while it is in effect.
+        ended_by: "answer" if a link of a person or an agent took its place, "rule" if a change of a memory did.
+    """
+
+    source: str
+    target: str
+    type: str
+    strength: float
+    why: str
+    at: datetime
+    ended_at: datetime | None
+    ended_by: str
+
+
+def rule_links(engine: Engine, limit: int) -> list[RuleLink]:
+    """Return the links of the rule, the latest first, also those that have ended."""
+    links = engine._runtime.store.links(engine.namespace, past=True)
+    answers = {(frozenset((each.source, each.target)), each.created_at) for each in links if each.origin != RULE}
+
+    def view(link: Link) -> RuleLink:
+        at, ended_at = moment_of(link.created_at), None if link.expired_at is None else moment_of(link.expired_at)
+        is_answered = (frozenset((link.source, link.target)), link.expired_at) in answers
+        ended_by = "answer" if is_answered else "rule" if ended_at else ""
+        return RuleLink(link.source, link.target, link.type, link.strength, link.reason, at, ended_at, ended_by)
+
+    made = [link for link in links if link.origin == RULE]
+    return [view(link) for link in sorted(made, key=lambda link: -link.created_at)[:limit]]
 
 
 def questions(engine: Engine) -> Iterator[Question]:

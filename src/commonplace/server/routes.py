@@ -515,6 +515,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("list_issues", "GET", "/ledger/issues", "read", "ledger.query", {}, 200, "issues"),
         ("get_issue", "GET", "/ledger/issues/{id_}", "read", "ledger.show"),
         ("issue_history", "GET", "/ledger/issues/{id_}/history", "read", "ledger.history"),
+        ("rule_links", "GET", "/ledger/links", "read", "rule_links", {}, 200, "links"),
         ("process_issue", "POST", "/ledger/issues/{issue}/process", "write", "process_issue"),
         ("close_issue", "POST", "/ledger/issues/{id_}/close", "write", "ledger.close"),
         ("reopen_issue", "POST", "/ledger/issues/{id_}/reopen", "write", "ledger.reopen"),
