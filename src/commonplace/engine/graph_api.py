@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from commonplace.graph.graphiti.document import Migration
     from commonplace.settings.schema import GraphSettings
     from commonplace.store.store import Store
+
+T = TypeVar("T")
 
 MAX_RESULTS: Final = 200
 MAX_FACTS: Final = 1_000
@@ -221,8 +223,7 @@ class Graph:
             reason=_redacted("reason", reason),
             type=type_,
         )
-        with self._writing() as service:
-            added = service.add_fact(assertion, (of_source, of_target))
+        added = self._write(lambda service: service.add_fact(assertion, (of_source, of_target)))
         return self._delivered(added)
 
     def delete_episode(self, uuid: str) -> views.Deletion:
@@ -230,8 +231,7 @@ class Graph:
 
         What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
         """
-        with self._writing(uuid) as service:
-            deletion = service.delete_episode(uuid)
+        deletion = self._write(lambda service: service.delete_episode(uuid), uuid)
         if self._backend is None:
             return deletion
         delivery = self._backend.deliver()
@@ -244,8 +244,7 @@ class Graph:
             UsageError: both are the same entity.
         """
         checked_reason = _redacted("reason", reason)
-        with self._writing(keep, other) as service:
-            return service.merge(keep, other, checked_reason)
+        return self._write(lambda service: service.merge(keep, other, checked_reason), keep, other)
 
     def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> views.Splitting:
         """Undo merges of an entity, or split off some of its names.
@@ -260,8 +259,7 @@ class Graph:
         """
         checked_names = validate.labels("names", names)
         checked_reason = _redacted("reason", reason)
-        with self._writing(entity) as service:
-            return service.split(entity, checked_names, checked_reason)
+        return self._write(lambda service: service.split(entity, checked_names, checked_reason), entity)
 
     def settle(self, relation_uuid: str, *, reason: str = "", verdict: str = "right") -> views.Settlement:
         """Resolve a dispute in favour of this fact.
@@ -276,8 +274,12 @@ class Graph:
             UsageError: it is not disputed.
         """
         checked_reason = _redacted("reason", reason)
-        with self._writing(relation_uuid) as service:
-            return service.settle(relation_uuid, checked_reason, validate.one_of("verdict", verdict, VERDICTS))
+        return self._write(
+            lambda service: service.settle(
+                relation_uuid, checked_reason, validate.one_of("verdict", verdict, VERDICTS)
+            ),
+            relation_uuid,
+        )
 
     def search_entities(
         self,
@@ -365,23 +367,19 @@ class Graph:
 
     def entity(self, name: str, *, as_of: Moment | None = None) -> views.EntityView:
         """Return an entity by id or name."""
-        with self._reading(name, as_of=as_of) as reader:
-            return reader.entity(name)
+        return self._read(lambda reader: reader.entity(name), name, as_of=as_of)
 
     def relation(self, uuid: str, *, as_of: Moment | None = None) -> views.RelationView:
         """Return a fact by id."""
-        with self._reading(uuid, as_of=as_of) as reader:
-            return reader.relation(uuid)
+        return self._read(lambda reader: reader.relation(uuid), uuid, as_of=as_of)
 
     def episode(self, uuid: str) -> views.EpisodeView:
         """Return an episode by id."""
-        with self._reading(uuid) as reader:
-            return reader.episode(uuid)
+        return self._read(lambda reader: reader.episode(uuid), uuid)
 
     def facts_of_memory(self, id: str) -> list[views.RelationView]:  # noqa: A002 - the name of the field
         """Return the facts found in a memory, in any version, in the order of the text."""
-        with self._reading(id) as reader:
-            return reader.facts_of_memory(id)
+        return self._read(lambda reader: reader.facts_of_memory(id), id)
 
     def neighbourhood(
         self,
@@ -401,8 +399,13 @@ class Graph:
         """
         validate.int_in("depth", depth, 1, MAX_DEPTH)
         validate.int_in("limit", limit, 1, MAX_NEIGHBOURS)
-        with self._reading(entity, as_of=as_of, valid_at=valid_at, include_past=include_past) as reader:
-            return reader.neighbourhood(entity, depth, limit)
+        return self._read(
+            lambda reader: reader.neighbourhood(entity, depth, limit),
+            entity,
+            as_of=as_of,
+            valid_at=valid_at,
+            include_past=include_past,
+        )
 
     def path(
         self,
@@ -415,14 +418,14 @@ class Graph:
     ) -> views.GraphPath:
         """Return a shortest path of at most `max_depth` facts, 1–12, in either direction; empty if there is none."""
         validate.int_in("max_depth", max_depth, 1, MAX_PATH)
-        with self._reading(source, target, as_of=as_of, valid_at=valid_at) as reader:
-            return reader.path(source, target, max_depth)
+        return self._read(
+            lambda reader: reader.path(source, target, max_depth), source, target, as_of=as_of, valid_at=valid_at
+        )
 
     def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> views.Timeline:
         """Return what began and ended for an entity, oldest first, past facts included."""
         validate.int_in("limit", limit, 1, MAX_LISTED)
-        with self._reading(entity, as_of=as_of, include_past=True) as reader:
-            return reader.timeline(entity, limit)
+        return self._read(lambda reader: reader.timeline(entity, limit), entity, as_of=as_of, include_past=True)
 
     def resolve_id(self, abbreviation: str) -> str:
         """Return the id of the fact, entity or episode that begins with these at least 4 characters.
@@ -432,38 +435,36 @@ class Graph:
         Raises:
             UsageError: several begin so.
         """
-        with self._reading(abbreviation) as reader:
+
+        def find(reader: GraphReader) -> str:
             with suppress(NotFoundError):
                 return reader.history(abbreviation).uuid
             graph, every = self._store.graph(self._runtime.namespace), GraphFilter(with_past=True)
-            ids = [fact.id for fact in graph.list_relations(every)]
-            ids += [entity.id for entity in graph.list_entities(every)]
+            ids = [item.id for item in (*graph.list_relations(every), *graph.list_entities(every))]
             ids += [episode.id for episode in graph.list_episodes(every)]
             return abbreviated(abbreviation, ids, "items of the graph")
 
+        return self._read(find, abbreviation)
+
     def history(self, uuid: str) -> views.History:
         """Return what happened to an entity or fact: when it was added, ended, was disputed, and why."""
-        with self._reading(uuid) as reader:
-            return reader.history(uuid)
+        return self._read(lambda reader: reader.history(uuid), uuid)
 
     def episodes(
         self, limit: int = 50, group_ids: Sequence[str] | None = None, *, as_of: Moment | None = None
     ) -> list[views.EpisodeView]:
         """Return episodes, newest first by reference time."""
         validate.int_in("limit", limit, 1, MAX_LISTED)
-        with self._reading(as_of=as_of, groups=group_ids or ()) as reader:
-            return list(reader.episodes(limit))
+        return self._read(lambda reader: list(reader.episodes(limit)), as_of=as_of, groups=group_ids or ())
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[views.Community]:
         """Return groups of closely related entities, largest first."""
         validate.int_in("limit", limit, 1, MAX_FACTS)
-        with self._reading(as_of=as_of) as reader:
-            return list(reader.communities(limit))
+        return self._read(lambda reader: list(reader.communities(limit)), as_of=as_of)
 
     def disputes(self) -> list[views.Dispute]:
         """Return facts that contradict each other, oldest dispute first."""
-        with self._reading() as reader:
-            return list(reader.disputes())
+        return self._read(lambda reader: list(reader.disputes()))
 
     def counts(self) -> GraphCounts:
         """Count episodes, entities, facts and disputed facts."""
@@ -577,23 +578,22 @@ class Graph:
         hint = () if added.outcome == "unchanged" else (_QUEUED,)
         return replace(added, degraded=True, notices=(*added.notices, *hint, *_notices(self._backend.deliver())))
 
-    @contextmanager
-    def _reading(self, *ids: str, **filters: Any) -> Iterator[GraphReader]:
-        """Validate ids, run `_before`, and yield a reader of one snapshot of the store; for `filters` see `_scope`."""
+    def _read(self, ask: Callable[[GraphReader], T], *ids: str, **filters: Any) -> T:
+        """Validate ids, run `_before`, and ask a reader of one snapshot of the store; for `filters` see `_scope`."""
         for id_ in ids:
             validate.reject_invalid_id(id_)
         scope = self._scope(**filters)
         self._before()
         with self._store.snapshot():
-            yield self._reader(scope)
+            return ask(self._reader(scope))
 
-    @contextmanager
-    def _writing(self, *ids: str) -> Iterator[GraphService]:
+    def _write(self, change: Callable[[GraphService], T], *ids: str) -> T:
         for id_ in ids:
             validate.reject_invalid_id(id_)
         self._before()
-        yield self._service
+        changed = change(self._service)
         self._after()
+        return changed
 
     @made_once
     def _scores(self) -> Callable[[str, Sequence[str]], Iterable[float]]:

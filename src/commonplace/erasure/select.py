@@ -23,7 +23,7 @@ from commonplace.erasure.scan import TOKENS, VECTOR, Collector
 from commonplace.errors import NotFoundError
 from commonplace.graph.episodes import take_out
 from commonplace.graph.facts import facts_of, key_of
-from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.runtime import GraphRuntime, subjects_of
 from commonplace.graph.service import facts_about, families, remove_facts
 from commonplace.ledger.erase import LedgerMentions
 from commonplace.store.graph import GraphReading
@@ -400,11 +400,10 @@ def erase_parts(plan: Plan, store: Store, change: MemoryChange, runtime: GraphRu
     """
     graph, parts = change.graph, plan.parts
     # Everything that may change when these parts are removed is read before and after.
-    mentions = [mention for group in graph.mentioned(parts["episodes"]).values() for mention in group]
-    subjects = {kind: [item.subject for item in mentions if item.kind == kind] for kind in GRAPH_KINDS}
-    entities = families(graph, [*subjects["entity"], *parts["entities"]])
+    mentioned, stated = subjects_of(graph, parts["episodes"])
+    entities = families(graph, [*mentioned, *parts["entities"]])
     about = [*parts["relations"], *facts_about(graph, families(graph, parts["entities"]))]
-    facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *about]))).values()
+    facts = graph.relations(list(dict.fromkeys([*stated, *about]))).values()
     keys = dict.fromkeys(key_of(fact, runtime.kinds) for fact in facts)
     changing = {
         "episodes": parts["episodes"],

@@ -14,25 +14,21 @@ from typing import Final, NamedTuple
 
 from commonplace.dataclasses import replace
 from commonplace.dates.vocabulary import THROUGH
+from commonplace.extract import words as lists
 from commonplace.extract.entities import THE_USER
 from commonplace.extract.modality import doubtful_places, is_hedged, is_lasting, report_end
 from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
 from commonplace.extract.names import Phrase, kind_of_noun
 from commonplace.extract.phrases import Line
 from commonplace.extract.relations import SINCE, Statement
-from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PATTERNS, PREPOSITIONS, ROLES, VAGUE, WORDS
+from commonplace.extract.words import PATTERNS, WORDS
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import entries
 
-_NOT: Final = NEGATIONS | {"without", "will", "'ll", "would", "used", "than", "who", "which", "was", "were", "had"}
-_NOT_AN_END: Final = frozenset({"almost", "nearly", "hardly", "barely", "never"})
+_NOT: Final = lists.NEGATIONS | lists.NO_FACTS
 _SCOPES: Final = ("in ", "on ", "at ", "for ", "during ")
 """Beginnings of sentences about a part: `in staging, we left Netlify`."""
 _LABEL: Final = lazy_pattern(r"[ \t>*-]*(?![Cc]orrection:)[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
-_STOPS: Final = WORDS["STOPS"]
-_NOT_A_NOUN: Final = WORDS["NOT_A_NOUN"]
-_CONDITIONS: Final = WORDS["CONDITIONS"]
-"""Temporary conditions of somebody or something: `on fire`, `happy`."""
 _NUMBER: Final = lazy_pattern(r"[+(\d][\d ()/.-]{4,}")
 """Numbers of telephones, accounts or cards, which are no values; they stay in the memory alone."""
 _MARKUP: Final = lazy_pattern(r"[*\"“”|<>#_]")
@@ -40,9 +36,9 @@ _VALUE: Final = lazy_pattern(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
 _OWNED: Final = lazy_pattern(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
 _OWN: Final = lazy_pattern(r"(?:(?:i(?: have|'ve)?|have|got) )?(?:(?:a|my) )?", re.IGNORECASE)
 """Text that may precede `new job at` and `first day at` if they are about the speaker."""
-_MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
+_MANY: Final = (lists.KIN - lists.ONE_OF_A_KIND) | lists.MANY
 """Nouns of which a person has several."""
-_MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
+_IN_CLAUSES: Final = lists.NOT_A_NOUN.union(lists.PREPOSITIONS - {"of", "for"}, "is are was not and that".split())
 _MAX_SENTENCE: Final = 300
 _MAX_WORDS: Final = 5
 _SURE: Final = 0.7
@@ -118,7 +114,7 @@ class Attributes:
             index, last = self._place(start), self._place(start + len(clause))
             begins = [begin - self._begin for begin in self._tokens.start[index : last + 1]]
             words = [self._tokens.lower[index + n] for n, at in enumerate(begins) if self._text[at : at + 1] != " "]
-            is_end = PATTERNS["end"].search(clause) is not None and _NOT_AN_END.isdisjoint(words)
+            is_end = PATTERNS["end"].search(clause) is not None and lists.NOT_AN_END.isdisjoint(words)
             if (doubtful[index : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in clause:
                 continue
             yield from self._gone(start, clause)
@@ -196,7 +192,7 @@ class Attributes:
         post, is_mine = role["role"], role["whose"] == "my"
         holder = self._value(start, text[: role.start()], "name")
         is_said = self._is_change or self._rather is not None
-        if holder is None or not (is_said if is_mine else post.rsplit(" ", 1)[-1] in _MORE_ROLES):
+        if holder is None or not (is_said if is_mine else post.rsplit(" ", 1)[-1] in lists.ROLES | lists.MORE_ROLES):
             return None
         subject = role["of"] or ""
         pronoun = "i" if is_mine else "we"
@@ -267,7 +263,7 @@ class Attributes:
         is_favourite = "favourite" in noun or "favorite" in noun  # a favourite may be any word
         kind = "on" if match[0].endswith(" at") else "" if is_favourite else "value"
         value = self._value(start + match.end(), rest, kind)
-        if value is None or not noun or value.name.lower() in DEMONYMS or PATTERNS["other"].search(noun):
+        if value is None or not noun or value.name.lower() in lists.DEMONYMS or PATTERNS["other"].search(noun):
             return None
         owned, is_soft = _OWNED.fullmatch(PATTERNS["new"].sub("", noun)), False
         if owned is not None:
@@ -287,7 +283,7 @@ class Attributes:
             # A value says when a thing is, how much of which unit, or what it is.
             unit = value.name.split()[1:] if value.name[0].isdigit() else []
             aspect = "when" if PATTERNS["day"].match(value.name) else " ".join(("is", *unit))
-        is_condition = value.name.lower() in _CONDITIONS and PATTERNS["named"].search(aspect) is None
+        is_condition = value.name.lower() in lists.CONDITIONS and PATTERNS["named"].search(aspect) is None
         if is_condition or source is None or source.anaphor not in ("", "i", "we"):
             return None
         relation = "PREFERS" if is_favourite else "RELATED_TO"
@@ -379,7 +375,7 @@ class Attributes:
                 return replace(mention, confidence=max(mention.confidence, _SURE))
         head = name.split()[-1].lower() if name else ""
         kind = kind_of_noun(head)
-        if head in KIN:
+        if head in lists.KIN:
             kind = "person"
         elif kind in ("person", "organization"):
             kind = "concept"
@@ -396,7 +392,7 @@ class Attributes:
         if not plain and has_rest and self._subject is not None:
             offset, plain = self._subject
         words = plain.lower().split()
-        if not 0 < len(words) <= _MAX_WORDS or words[-1] in PREPOSITIONS or words[-1].endswith(("n't", "n’t")):
+        if not 0 < len(words) <= _MAX_WORDS or words[-1] in lists.PREPOSITIONS or words[-1].endswith(("n't", "n’t")):
             return None
         offset += max(text.find(plain), 0)
         if has_rest:
@@ -414,7 +410,7 @@ class Attributes:
             owned = self._phrase(offset, plain)
             return replace(owned, name=f"{self._owner}'s {bare}", end=owned.start, confidence=_SURE)
         phrase = replace(self._phrase(offset + plain.find(bare), bare), is_definite=article is not None)
-        is_anything = not phrase.is_name and phrase.name.lower() in VAGUE
+        is_anything = not phrase.is_name and phrase.name.lower() in lists.VAGUE
         return None if is_anything or (article and words[0] not in ("the", "our")) else phrase
 
     def _value(self, offset: int, text: str, kind: str) -> Phrase | None:
@@ -435,14 +431,14 @@ class Attributes:
             # A value ends before a date, but `Office 2019` is a name.
             is_dated = self._begin + end >= name_end and self._place(end) in self._line.dated
             is_behind = bare in ("in", "of") if kind == "on" else is_dated
-            is_stop = len(words) >= _MAX_WORDS or not word or bare in _STOPS or (words and is_behind)
+            is_stop = len(words) >= _MAX_WORDS or not word or bare in WORDS["STOPS"] or (words and is_behind)
             if number >= day and is_stop:
                 break
             words.append(word)
             end += len(word) + 1
         name = " ".join(words).rstrip(".,;:!")
         is_grade = name == "A"
-        is_small = not is_grade and name.lower() in DETERMINERS | VAGUE | _NOT_A_NOUN
+        is_small = not is_grade and name.lower() in lists.DETERMINERS | lists.VAGUE | lists.NOT_A_NOUN
         is_day = PATTERNS["day"].match(name) is not None
         is_number = not is_day and _NUMBER.fullmatch(name)
         if is_small or not any(map(str.isalnum, name)) or _MARKUP.search(name) or is_number:
@@ -460,18 +456,11 @@ def _fits(row: _Row, subject: Phrase, value: Phrase, said: str) -> bool:
         return (is_led or is_area or subject.is_name) and subject.type not in ("person", "place")
     if row.aspect == "place":
         is_thing = subject.type != "person" and not subject.anaphor
-        return is_thing and value.name[0].isalpha() and value.name.lower() not in _CONDITIONS
+        return is_thing and value.name[0].isalpha() and value.name.lower() not in lists.CONDITIONS
     return row.relation != "USES" or value.type not in ("place", "person")
 
 
 def _is_noun_phrase(words: str) -> bool:
     """Return whether words may be a noun phrase, and not a clause."""
     parts = words.split()
-    return (
-        0 < len(parts) <= _MAX_WORDS
-        and _NOT_A_NOUN.isdisjoint(parts)
-        and not any(
-            (word in PREPOSITIONS and word not in ("of", "for")) or word in ("is", "are", "was", "not", "and", "that")
-            for word in parts
-        )
-    )
+    return 0 < len(parts) <= _MAX_WORDS and _IN_CLAUSES.isdisjoint(parts)

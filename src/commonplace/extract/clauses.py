@@ -8,6 +8,7 @@ from itertools import chain, product
 from typing import Any, Final
 
 from commonplace.dataclasses import replace
+from commonplace.extract import words as lists
 from commonplace.extract.decisions import chosen, decided, preferred, purpose
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import doubtful_places, has_condition_behind, is_hedged, is_lasting, is_recurring
@@ -16,7 +17,7 @@ from commonplace.extract.names import Phrase
 from commonplace.extract.phrases import Line, read_before, read_behind
 from commonplace.extract.relations import MAX_LENGTH, MOVES, RULES, Rule, Statement, fitting_type, stated
 from commonplace.extract.verbs import FORMS, VerbGroup, read_group
-from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, NOUNS, PATTERNS, PREPOSITIONS, ROLES
+from commonplace.extract.words import PATTERNS
 
 _FURTHEST: Final = 16
 _CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however|where|which|while|who)\b")
@@ -105,15 +106,11 @@ def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[St
             yield stated(group, user, target, "USES", stop, is_event=True, is_end=is_end, is_past=False)
 
 
-_MOVING: Final = frozenset("move switch migrate transition change convert".split())
-MOVING_AWAY: Final = _MOVING | {"relocate", "settle"}
-_LIKING: Final = frozenset("prefer like love enjoy favor favour".split())
-"""Verbs of liking. Their object may be anything, so `decisions` reads them."""
-_TELLING: Final = frozenset(lemma for lemma, *_ in RULES) | _MOVING | {"decide"}
+MOVING_AWAY: Final = lists.MOVING | {"relocate", "settle"}
+_TELLING: Final = frozenset(lemma for lemma, *_ in RULES) | lists.MOVING | {"decide"}
 TRIGGERS: Final = frozenset(
     ["is", "are", "was", "were", *(word for word, forms in FORMS.items() if forms[0].lemma in _TELLING)]
 )
-_PLURAL: Final = frozenset("i we you they these those".split())
 _AT: Final = frozenset("of at for with in".split())
 _FURTHEST_OBJECT: Final = 24
 _ADJECTIVES: Final = frozenset({"call", "require", "base"})
@@ -123,17 +120,13 @@ STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
 """Relations that no longer hold if stated in the past tense; `the outage was caused by a full disk` stays true."""
 _THINGS: Final = frozenset({"thing"})
 _OF_PEOPLE: Final = frozenset({"LIVES_IN", "WORKS_FOR"})
-_CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
 _TAIL_ENDS: Final = frozenset(", ; . ! and but so because to which where — –".split())
-_SINCE_CHANGED: Final = frozenset("originally initially formerly previously had first once".split())
 _BREAKS: Final = frozenset(", ; and but".split())
-_NOT_ONLY: Final = frozenset("only just merely simply also".split())
 _FORMER: Final = frozenset("former ex".split())
 _ROLE_ENDS: Final = frozenset(", ; who which that and or not".split())
 _MAX_TITLE_LENGTH: Final = 8
 _MAX_VERBS: Final = 64
 """Maximum number of verbs read; text with more is no sentence."""
-_AGENTLESS: Final = frozenset("choose pick select use adopt".split())
 
 
 class Clauses:
@@ -184,7 +177,7 @@ class Clauses:
         is_out = is_leaving and PATTERNS["going out"].search(words) is not None
         is_gone = is_leaving and PATTERNS["for good"].search(words) is not None
         # The fact precedes a change, or is from an unknown time in the past.
-        is_bygone = tokens.any_of(_SINCE_CHANGED, group.first - _MAX_TITLE_LENGTH, group.verb) or any(
+        is_bygone = tokens.any_of(lists.SINCE_CHANGED, group.first - _MAX_TITLE_LENGTH, group.verb) or any(
             lower == "ago" and index not in self.line.dated for index, lower in enumerate(tokens.lower)
         )
         for statement in chain.from_iterable(self._stated(reading, subject) for reading in readings):
@@ -212,7 +205,7 @@ class Clauses:
         tokens, target = self.tokens, statement.target
         is_open = PATTERNS["open"].search(tokens.text, tokens.start[0], tokens.end[-1]) is not None
         # `moved to marketing` names no place; `joined Spotify Premium` names no employer.
-        is_other = target.name.rsplit(" ", 1)[-1].lower() in _CLUBS
+        is_other = target.name.rsplit(" ", 1)[-1].lower() in lists.CLUBS
         is_other = is_other or (statement.relation == "LIVES_IN" and target.type != "place")
         other = self.line.starting.get(target.last + 2)
         is_denied = other is not None and tokens.lower[target.last : other.first] == ["instead", "of"]
@@ -242,7 +235,7 @@ class Clauses:
                 fit = [phrase for phrase in objects if fitting_type(self.entities, phrase, rules[0].behind) is not None]
                 yield from chosen(self.line, group, subject, fit, stop)
                 return
-            if not objects and is_passive and group.form.lemma in _AGENTLESS:
+            if not objects and is_passive and group.form.lemma in lists.AGENTLESS:
                 objects, stop = purpose(self.line, index), index
                 fitting = [rule._replace(before=frozenset()) for rule in rules]
             for source, target in product(subject, objects):
@@ -259,9 +252,9 @@ class Clauses:
             return decided(self.line, group, subject)
         if group.is_decided:
             return iter(())
-        if lemma in _MOVING:
+        if lemma in lists.MOVING:
             return moved(self.line, self.entities, group, subject)
-        if lemma in _LIKING:
+        if lemma in lists.LIKING:
             return preferred(self.line, group, subject)
         if lemma == "replace" and (statements := list(replaced(self.line, group, subject))):
             return iter(statements)
@@ -316,13 +309,13 @@ class Clauses:
             word = tokens.at(index)
             if word == "no" and tokens.at(index + 1) == "longer":
                 index += 2
-            elif word in ADVERBS or (word.endswith("ly") and len(word) > 4):
+            elif word in lists.ADVERBS or (word.endswith("ly") and len(word) > 4):
                 index += 1
             else:
                 break
         while index in dated or (tokens.at(index) == "," and {index - 1, index + 1} & dated):
             index += 1
-        while group.voice == "be" and tokens.at(index) in DETERMINERS:
+        while group.voice == "be" and tokens.at(index) in lists.DETERMINERS:
             index += 1
         starts = [behind, index] if group.voice != "be" and index != behind else [index]
         voices = ("passive", "active") if group.voice == "passive" or group.is_reduced else (group.voice,)
@@ -339,7 +332,7 @@ class Clauses:
                 yield rules, end + 1, True, voice
             elif voice == "passive" and group.is_reduced:
                 yield [rule for rule in rules if rule.relation in _REDUCED], end, False, voice
-            elif lemma in _AGENTLESS and not length and group.voice == "passive":
+            elif lemma in lists.AGENTLESS and not length and group.voice == "passive":
                 yield rules, start, True, voice
 
     def _held_role(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
@@ -359,7 +352,7 @@ class Clauses:
                     yield stated(group, source, objects[0], "WORKS_FOR", stop, **details)
                 return
             is_former = is_former or lower in _FORMER
-            has_role = has_role or lower in ROLES
+            has_role = has_role or lower in lists.ROLES
 
     def _subjects(self, group: VerbGroup) -> list[Phrase]:
         tokens = self.tokens
@@ -389,8 +382,8 @@ class Clauses:
         if len(subject) != 1:
             return len(subject) > 1
         if subject[0].anaphor:
-            return subject[0].anaphor in _PLURAL
-        return subject[0].name[-1:] == "s" and (lemma not in NOUNS or subject[0].is_definite)
+            return subject[0].anaphor in lists.PLURAL
+        return subject[0].name[-1:] == "s" and (lemma not in lists.NOUNS or subject[0].is_definite)
 
     def _before_insertion(self, index: int) -> int:
         """Return the index at which an insertion `, which …,` before `index` begins, else `index`."""
@@ -399,7 +392,7 @@ class Clauses:
             if tokens.lower[back] == ",":
                 mention = self.line.starting.get(back + 1)
                 # A title before the comma describes the name after it: `the president of Chile, Ana Soto,`.
-                is_title = tokens.any_of(ROLES, back - _MAX_TITLE_LENGTH, back)
+                is_title = tokens.any_of(lists.ROLES, back - _MAX_TITLE_LENGTH, back)
                 if mention is not None and mention.last == index - 1 and is_title:
                     return index - 1
                 return back if back - 1 >= 0 and not self.line.is_stop(back - 1) else index
@@ -408,11 +401,11 @@ class Clauses:
     def _rather(self, group: VerbGroup, end: int) -> VerbGroup | None:
         """Return the group that states `in Denver` in `don't live in Boston but in Denver`, None if there is none."""
         tokens = self.tokens
-        if not (group.is_negative or group.is_end) or group.is_modal or tokens.any_of(_NOT_ONLY, group.first, end):
+        if not (group.is_negative or group.is_end) or group.is_modal or tokens.any_of(lists.NOT_ONLY, group.first, end):
             return None
         but = next((index for index in range(group.verb + 2, end - 1) if tokens.lower[index] == "but"), 0)
         # In `I don't use Vim but Emacs is fine` and `I don't use Vim but ask`, another clause follows.
-        is_object = tokens.at(but + 1) in PREPOSITIONS or (end == tokens.count and but + 1 in self.line.starting)
+        is_object = tokens.at(but + 1) in lists.PREPOSITIONS or (end == tokens.count and but + 1 in self.line.starting)
         return replace(group, verb=but, is_negative=False, is_end=False) if but and is_object else None
 
     def _as_fact(self, group: VerbGroup, end: int) -> VerbGroup | None:
@@ -424,9 +417,9 @@ class Clauses:
                 lower = tokens.lower[index]
                 if lower == "no" and tokens.at(index + 1) == "longer":
                     group = replace(group, is_end=True)
-                elif lower in NEGATIONS or lower == "no":
+                elif lower in lists.NEGATIONS or lower == "no":
                     group = replace(group, is_negative=True)
-                elif lower in ADVERBS:
+                elif lower in lists.ADVERBS:
                     continue
                 break
         if group.is_modal:

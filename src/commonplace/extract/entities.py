@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field
+from commonplace.extract import words as lists
 from commonplace.extract.model import ExtractedEntity, outermost
 from commonplace.extract.names import Phrase, kind_of_noun
 from commonplace.extract.phrases import PERSONAL, POINTING, SPEAKERS, USER
-from commonplace.extract.words import CLASS_NOUNS
 
 THE_USER: Final = "the user"
 TEAM: Final = "we"
-_GROUPS: Final = frozenset("company firm startup team agency organization organisation".split())
 _FILES: Final = frozenset("module file script component class".split())
 _MANY: Final = frozenset({"they", "them", "these", "those"})
 _SINGLE: Final = frozenset("it this that".split())
@@ -183,7 +182,7 @@ class Entities:
         words = key.split()
         if len(words) == 2 and words[1] in _FILES | {"service", "package"} and words[0] in self._files:
             return self._files[words[0]]
-        if len(words) == 1 and words[0] in CLASS_NOUNS | _GROUPS:
+        if len(words) == 1 and words[0] in lists.CLASS_NOUNS | lists.GROUPS:
             return self._last.get(kind_of_noun(words[0]))
         return None
 

@@ -32,8 +32,6 @@ from commonplace.text.sentences import stretches
 from commonplace.text.words import entries
 
 _FURTHEST: Final = 9
-_FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
-_SMALL: Final = frozenset("the a an of for and to at with from".split())
 _TARGETS: Final = {"WORKS_FOR": frozenset({"organization"}), "LIVES_IN": frozenset({"place"})}
 _GUESSED: Final = frozenset({"person", "place"})
 _SURE: Final = 0.65
@@ -47,8 +45,8 @@ _KINDS: Final[Mapping[str, Callable[[str], bool]]] = {
     "MAN": lambda word: word.endswith("man"),
     "STOPS": (lists.STOPS - lists.POSSESSIVE).__contains__,
     "WORD": lambda word: word[0].isalpha() and word not in lists.STOPS,
-    "MILD": lambda word: word not in lists.STOPS or word in _SMALL,
-    "PLAIN": lambda word: (word not in lists.STOPS or word in _SMALL) and word not in lists.ROLES,
+    "MILD": lambda word: word not in lists.STOPS or word in lists.SMALL,
+    "PLAIN": lambda word: (word not in lists.STOPS or word in lists.SMALL) and word not in lists.ROLES,
 }
 """Kinds of words in adjacent_names.txt: WORD may be in a noun phrase, MILD may join two, PLAIN is MILD but no role."""
 _NAMES: Final = frozenset("PERSON TITLED ORG NAME PLACE BASED TOWN REGION STATE_NAME SHORT_STATE COUNTRY_NAME".split())
@@ -137,7 +135,7 @@ def beside(line: Line) -> Iterator[Statement]:
         source, target = (right, left) if row.is_reversed else (left, right)
         if _is_backed(line, source, target, row.relation):
             types = _TARGETS.get(row.relation, frozenset())
-            is_end = bool(_FORMER.intersection(gap)) or tokens.at(left.first - 1) in _FORMER
+            is_end = bool(lists.FORMER.intersection(gap)) or tokens.at(left.first - 1) in lists.FORMER
             ends = source, target
             span = left.last - 1, right.last
             yield Statement(*ends, row.relation, *span, target_types=types, is_end=is_end, confidence=row.sure)
@@ -200,8 +198,6 @@ def _joined(claims: list[Claim], new: Claim, *, is_team: bool) -> list[Claim]:
     return [replace(new, type=claim.type) if claim is same[0] else claim for claim in others]
 
 
-_PLANNED: Final = frozenset("will 'll wo going moving joining leaving switching migrating starting relocating".split())
-_ENGLISH: Final = frozenset("the of and is are to with by has have from at for on that it this be as i we".split())
 _LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent": "the assistant"}
 """Who `I` is after a label; "" is the user."""
 _SHORT: Final = 5
@@ -260,7 +256,7 @@ class _Reader:
             self._entities.begin(mentions, [])
             return
         # A longer sentence without a common English word is in another language.
-        if tokens.count > _SHORT and _ENGLISH.isdisjoint(tokens.lower):
+        if tokens.count > _SHORT and lists.ENGLISH.isdisjoint(tokens.lower):
             mentions = [replace(name, is_weak=True) if name.confidence <= _GUESSED_KINDS else name for name in mentions]
         dates = self._dates_of(tokens)
         dated = frozenset(
@@ -300,7 +296,7 @@ class _Reader:
         start, end = tokens.start[0], tokens.end[-1]
         # `From January we live in Oslo` and `I start there on 1 December` refer to the future.
         is_announced = PATTERNS["from then on"].search(self._text, start, end) is not None
-        is_planned = not _PLANNED.isdisjoint(tokens.lower)
+        is_planned = not lists.PLANNED.isdisjoint(tokens.lower)
         is_past = not _PAST.isdisjoint(tokens.lower) or any(
             tokens.at(index - 1) not in _HELPERS
             and all(form.shape != "base" for form in forms)

@@ -8,19 +8,16 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Final
 
+from commonplace.extract import words as lists
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import DETERMINERS, DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPORTS_WITH_THAT
+from commonplace.extract.words import PATTERNS
 from commonplace.lazy_regex import lazy_pattern
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 """Tokens that end a clause, and with it the scope of a doubt."""
 
-_TRAILING: Final = frozenset("if unless whether provided assuming".split())
-_TIMES: Final = frozenset("when whenever once until".split())
-_ASSURANCES: Final = frozenset("true correct sure certain clear given".split())
-_DENIALS: Final = NEGATIONS | {"nobody", "no", "none"}
+_DENIALS: Final = lists.NEGATIONS | {"nobody", "no", "none"}
 _SELF: Final = frozenset({"i"})
-_INVERTED: Final = frozenset("should would could were had".split())
 
 
 def is_question(tokens: Tokens) -> bool:
@@ -34,56 +31,49 @@ def doubtful_places(tokens: Tokens) -> list[bool]:
     """Return for each word whether an earlier word in its part of the sentence makes it doubtful."""
     doubtful: list[bool] = []
     # `Should it fail, …` and `Were we to move …` are conditions by word order.
-    is_doubtful = tokens.at(0) in _INVERTED
+    is_doubtful = tokens.at(0) in lists.INVERTED
     for index, lower in enumerate(tokens.lower):
         if lower in BOUNDARIES:
             is_doubtful = False
         doubtful.append(is_doubtful)
         if is_doubtful:
             continue
-        if lower in _TIMES:
+        if lower in lists.TIMES:
             # `When she joined` refers to something that has happened.
             behind = tokens.lower[index + 1 : index + 6]
-            is_doubtful = not any(word.endswith("ed") or word in _PASTS for word in behind)
+            is_doubtful = not any(word.endswith("ed") or word in lists.PASTS for word in behind)
         elif lower == "as":
             is_doubtful = tokens.at(index + 1) in ("if", "though")
         elif lower == "sure" and tokens.at(index - 1) in ("make", "making"):
             is_doubtful = True
         elif lower == "wrong" and tokens.at(index + 1) == "," and tokens.any_of(_SELF, index - 3, index):
             continue  # `I was wrong, …`: what follows is the correction
-        elif lower in _ASSURANCES:
+        elif lower in lists.ASSURANCES:
             is_doubtful = tokens.any_of(_DENIALS, index - 3, index)
-        elif lower in DOUBTS:
+        elif lower in lists.DOUBTS:
             # Capitalised inside a sentence, `May` or `Hope` is a name.
             is_inside = index > 0 and tokens.word[index - 1] not in ('"', ".", ":", "“")
             is_doubtful = not (is_inside and tokens.word[index][0].isupper())
     return doubtful
 
 
-_PASTS: Final = frozenset("was were had did left became went came took began chose built broke ran".split())
-
-
 def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
     """Return whether a condition such as `if` follows in the same part of the sentence."""
     part = takewhile(lambda lower: lower not in BOUNDARIES, tokens.lower[first:last])
-    return not _TRAILING.isdisjoint(part)
+    return not lists.CONDITIONAL.isdisjoint(part)
 
 
-_LASTING: Final = frozenset(
-    "now again already finally since from in on as of today yesterday , . ! good these days nowadays onwards instead "
-    "too also next week with because after near at around : am pm a.m p.m noon midday the morning afternoon evening "
-    "permanently forever remotely".split()
-)
 _CLOCK: Final = lazy_pattern(r"\d{1,2}(?:[:.]\d\d)?(?:[ap]m)?")
 _WHY: Final = frozenset("with because since after near".split())
-_NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
 
 
 def is_lasting(tail: list[str]) -> bool:
     """Return whether the words after a new value, without dates, are all compatible with its holding from now on."""
     if tail[:1] == ["as"]:
-        return _NO_STAFF.isdisjoint(tail)
-    return not _WHY.isdisjoint(tail[:1]) or _LASTING.issuperset(word for word in tail if not _CLOCK.fullmatch(word))
+        return lists.NO_STAFF.isdisjoint(tail)
+    return not _WHY.isdisjoint(tail[:1]) or lists.LASTING.issuperset(
+        word for word in tail if not _CLOCK.fullmatch(word)
+    )
 
 
 def is_hedged(text: str) -> bool:
@@ -113,15 +103,9 @@ _STRAIGHT: Final = '"'
 _OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
 
 _LABEL: Final = lazy_pattern(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
-_REPORTS_OF_ALL: Final = REPORTS | REPORTS_WITH_THAT
-_TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
-_REPORTS_BEHIND: Final = REPORTS | {"wrote", "writes"}
+_REPORTS_OF_ALL: Final = lists.REPORTS | lists.REPORTS_WITH_THAT
+_REPORTS_BEHIND: Final = lists.REPORTS | {"wrote", "writes"}
 _AROUND_SPEAKER: Final = frozenset([",", '"', "”", "what", "so", "–", "—", "and", "but"])
-_HELPERS: Final = frozenset("have had has 've already just also once did".split())
-_STORIES: Final = frozenset(
-    "novel story film movie book fiction tale play series game dream legend fable saga comic song poem script "
-    "screenplay thriller sitcom musical opera fanfic".split()
-)
 _FURTHEST: Final = 6
 _MAX_SPEAKER_LENGTH: Final = 5
 
@@ -188,13 +172,13 @@ def is_passed_on(text: str, span: tuple[int, int], offset: int) -> bool:
 
 def is_reported(tokens: Tokens, verb: int) -> bool:
     """Return whether a sentence attributes the statement of a verb to somebody else, or to a story."""
-    if _STORIES.isdisjoint(tokens.lower) and _REPORTS_OF_ALL.isdisjoint(tokens.lower):
+    if lists.STORIES.isdisjoint(tokens.lower) and _REPORTS_OF_ALL.isdisjoint(tokens.lower):
         return False
     is_inserted = False
     for index in range(min(verb, tokens.count)):
         lower = tokens.lower[index]
         before = tokens.lower[max(index - 4, 0) : index]
-        if _reports(tokens, index) or (lower in _STORIES and "in" in before and "," not in before):
+        if _reports(tokens, index) or (lower in lists.STORIES and "in" in before and "," not in before):
             return True
         is_inserted = is_inserted or lower in ("who", "which")
     # The attribution may follow: `…, Bob said`, `…, said Bob.`, `… according to the report`.
@@ -216,10 +200,10 @@ def is_reported(tokens: Tokens, verb: int) -> bool:
 def report_end(tokens: Tokens, first: int, last: int) -> int:
     """Return the index after the last `Tom told me that` between two words, `first` if nothing is reported there."""
     for index in range(last - 1, first, -1):
-        is_said = _reports(tokens, index) or (tokens.lower[index] in REPORTS and _is_own(tokens, index))
-        if not is_said or tokens.lower[index - 1] in DETERMINERS:  # `my claims adjuster`
+        is_said = _reports(tokens, index) or (tokens.lower[index] in lists.REPORTS and _is_own(tokens, index))
+        if not is_said or tokens.lower[index - 1] in lists.DETERMINERS:  # `my claims adjuster`
             continue
-        behind = index + 2 if tokens.at(index + 1) in _TO_THEM else index + 1
+        behind = index + 2 if tokens.at(index + 1) in lists.TO_THEM else index + 1
         return min(behind + (tokens.at(behind) == "that"), last)
     return first
 
@@ -227,15 +211,15 @@ def report_end(tokens: Tokens, first: int, last: int) -> int:
 def _reports(tokens: Tokens, index: int) -> bool:
     """Return whether a word attributes what follows to somebody else."""
     lower = tokens.lower[index]
-    if lower in REPORTS:
+    if lower in lists.REPORTS:
         if not tokens.word[index].islower() and index > 0:
             return False
         if lower == "according":
             return tokens.at(index + 1) == "to"
         return not (lower == "reports" and tokens.at(index + 1) == "to") and not _is_own(tokens, index)
-    if lower not in REPORTS_WITH_THAT or _is_own(tokens, index):
+    if lower not in lists.REPORTS_WITH_THAT or _is_own(tokens, index):
         return False
-    behind = index + 2 if tokens.at(index + 1) in _TO_THEM else index + 1
+    behind = index + 2 if tokens.at(index + 1) in lists.TO_THEM else index + 1
     return tokens.at(behind) in ("that", ":", '"', "“") or (
         tokens.at(behind) == "," and tokens.at(behind + 1) in ('"', "“")
     )
@@ -244,6 +228,6 @@ def _reports(tokens: Tokens, index: int) -> bool:
 def _is_own(tokens: Tokens, index: int) -> bool:
     """Return whether the subject of a reporting verb is the speaker: `I told you that …`."""
     index -= 1
-    while tokens.at(index) in _HELPERS:
+    while tokens.at(index) in lists.REPORTING_HELPERS:
         index -= 1
     return tokens.at(index) in ("i", "we")

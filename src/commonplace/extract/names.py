@@ -58,7 +58,7 @@ def kind_of_noun(head: str) -> str:
 def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Kind:
     if len(word) == 1 or written[:1].isdigit():
         return NOTHING
-    is_place = word in _PLACES and (word not in _PLAIN_PLACES or written.isupper() or before in lists.INTO_PLACE)
+    is_place = word in _PLACES and (word not in lists.PLAIN_PLACES or written.isupper() or before in lists.INTO_PLACE)
     is_in = before in lists.INTO_PLACE or before == "of"
     if word in lists.FIRST_NAMES and not (is_place and (is_in or before in ("", ","))):
         is_plain = word in lists.AMBIGUOUS_FIRST_NAMES and is_start
@@ -78,7 +78,6 @@ def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Ki
     return Kind("concept", 0.4, is_weak=is_start)
 
 
-_PLAIN_PLACES: Final = frozenset("us nice split".split())
 _LISTS: Final[tuple[tuple[frozenset[str], Kind], ...]] = (
     (lists.CONCEPT_ACRONYMS - lists.ROLES, Kind("concept", 0.6)),
     (lists.ORGANIZATIONS, Kind("organization", 0.9)),
@@ -139,10 +138,8 @@ _RULES: Final[tuple[Rule, ...]] = (
 
 
 _MAX_RUN_LENGTH: Final = 10
-_STATIONS: Final = frozenset({"radio", "television", "tv"})
 _APOSTROPHES: Final = frozenset({"'", "’"})
 _ENDS_OF_NAMES: Final = lists.SUFFIXES | lists.ORGANIZATION_HEADS | lists.PLACE_HEADS
-_JOINTS: Final = frozenset("of for on the and de &".split())
 
 
 def run_end(tokens: Tokens, first: int) -> int:
@@ -192,7 +189,7 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
             # Document numbers such as `PM1602093194` occur in no name.
             is_number = len(lower) > _SHORT and sum(char.isdigit() for char in lower) * 2 > len(lower)
             is_part = lower not in lists.BREAKERS and lower not in lists.CALENDAR and not is_number
-            if is_part or (index > begin and lower in _JOINTS):
+            if is_part or (index > begin and lower in lists.JOINTS):
                 continue
         if index > begin:
             for start, end in _parts(tokens, begin, index):
@@ -208,7 +205,7 @@ def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
     for cut in range(first + 1, last):
         word, before = tokens.word[cut], tokens.word[cut - 1]
         is_country = cut == first + 1 and tokens.lower[first] in ("u.s", "u.k") and not is_office
-        is_apart = tokens.lower[cut] in _STATIONS or (_is_shouted(word) and not _is_shouted(before))
+        is_apart = tokens.lower[cut] in lists.STATIONS or (_is_shouted(word) and not _is_shouted(before))
         if is_country or (is_apart and kind_of_name(tokens.lower[first:cut], tokens.word[first]).type == "place"):
             yield first, cut
             first = cut
@@ -239,7 +236,6 @@ def _is_shouted(word: str) -> bool:
 
 
 _MAX_WORD_LENGTH: Final = 200
-_FILES: Final = frozenset("dockerfile makefile readme .env .gitignore".split())
 _IDENTIFIER: Final = lazy_pattern(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?:\(\))?")
 _LETTER: Final = lazy_pattern(r"[^\W\d_]")
 _HUMP: Final = lazy_pattern(r"[a-z0-9][A-Z]")
@@ -263,7 +259,7 @@ def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
         return Kind("concept", 0.5, is_weak=True)
     stem, dot, ending = lower.rpartition(".")
     has_stem = bool(stem or quoted) and not stem.isdigit() and len(stem) + len(ending) > 2
-    if has_stem if dot and ending in lists.FILE_ENDINGS else lower in _FILES:
+    if has_stem if dot and ending in lists.FILE_ENDINGS else lower in lists.FILE_NAMES:
         return Kind("file", 0.95)
     if "/" in word:
         parts = lower.split("/")

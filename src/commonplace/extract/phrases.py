@@ -16,12 +16,10 @@ USER: Final = "user"
 PERSONAL: Final = frozenset("he she him her".split())
 POINTING: Final = frozenset("it they them this that these those".split())
 ANAPHORS: Final = SPEAKERS | PERSONAL | POINTING
-_NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
 _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
 _BEFORE_LIST: Final = frozenset(["", ",", "and", "both", ":", "(", '"', "“"])
 _ACRONYM: Final = 0.6
-_FINITE: Final = frozenset("is are was were has have does do will can no not should would".split())
 _MAX_LENGTH: Final = 5
 _MAX_ITEMS: Final = 12
 
@@ -100,7 +98,7 @@ def _is_finite(line: Line, index: int) -> bool:
 def _is_verb(line: Line, index: int) -> bool:
     """Return whether a word may be a finite verb, which makes the words before it a subject."""
     lower = line.tokens.at(index)
-    if lower in _FINITE:
+    if lower in lists.FINITE:
         return True
     return index not in line.starting and any(form.shape in ("s", "ed", "base") for form in FORMS.get(lower, ()))
 
@@ -114,7 +112,7 @@ def _one_behind(line: Line, index: int) -> tuple[Phrase, int] | None:
     has_noun = lower in lists.DETERMINERS and index + 1 < tokens.count and not line.is_stop(index + 1)
     if lower in ANAPHORS and not has_noun:
         return _anaphor(line, index), index + 1
-    if lower in _NONE or not lower:
+    if lower in lists.NO_NOUNS or not lower:
         return None
     is_definite = lower in lists.DETERMINERS
     first = index + 1 if is_definite else index
@@ -247,7 +245,7 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
     start = first - 1 if is_definite else first
     phrase = _phrase(line, first, end, mention, is_definite=is_definite)
     before = tokens.at(start - 1)
-    if phrase is None or before in _NONE or (mention is None and phrase.last - phrase.first >= _MAX_LENGTH):
+    if phrase is None or before in lists.NO_NOUNS or (mention is None and phrase.last - phrase.first >= _MAX_LENGTH):
         return None
     if before in lists.VERBS and before not in lists.SAYING:
         return None

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import Mention as Date
+from commonplace.extract import words as lists
 from commonplace.extract.entities import TEAM, THE_USER, Entities
 from commonplace.extract.modality import HEARSAY
 from commonplace.extract.model import SENSITIVE, UNMARKED, Claim
@@ -138,8 +139,6 @@ _NAMED_SURE: Final = 0.6
 _COERCED: Final = ("person", "organization", "place", "project", "tool", "event")
 
 
-_ANYBODY: Final = frozenset("a an some one such his her its their your 's ’s".split())
-"""Words before `company` or `brother` that leave open which one is meant."""
 _OWNERS: Final = {"my": "i", "his": "he", "her": "she", "their": "they"}
 
 
@@ -296,7 +295,7 @@ class Settler:
         if phrase.is_name or phrase.anaphor or phrase.type not in ("person", "organization"):
             return False
         before = self.line.tokens.at(phrase.first - 1)
-        return before in _ANYBODY or (phrase.type == "person" and before == "our")
+        return before in lists.ANYBODY or (phrase.type == "person" and before == "our")
 
     def _owned(self, phrase: Phrase) -> Phrase | None:
         """Return a possession named after its owner, None if the owner is unknown; return any other phrase unchanged.

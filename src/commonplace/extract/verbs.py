@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from commonplace.dataclasses import dataclass, replace
+from commonplace.extract import words as lists
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import ADVERBS, BE, DETERMINERS, DO, FUTURE, HAVE, MODALS, NEGATIONS
 from commonplace.text.words import entries
 
 
@@ -26,9 +26,6 @@ class Form(NamedTuple):
     is_participle: bool = False
 
 
-_DOUBLED: Final = frozenset("prefer stem wrap stop plan refer".split())
-
-
 def _forms() -> dict[str, tuple[Form, ...]]:
     """Read the verbs: a regular one alone, an irregular one with its -s, -ing, past and participle forms."""
     forms: dict[str, list[Form]] = {}
@@ -41,7 +38,7 @@ def _forms() -> dict[str, tuple[Form, ...]]:
         elif lemma.endswith("y") and lemma[-2] not in "aeou":
             s, ing, past = lemma[:-1] + "ies", lemma + "ing", lemma[:-1] + "ied"
         else:
-            stem = lemma + lemma[-1] if lemma in _DOUBLED else lemma
+            stem = lemma + lemma[-1] if lemma in lists.DOUBLED else lemma
             s, ing, past = lemma + ("es" if lemma.endswith(("s", "sh", "ch", "x")) else "s"), stem + "ing", stem + "ed"
         if not irregular:
             participle = past
@@ -60,10 +57,6 @@ FORMS: Final = _forms()
 """The verb forms that a word may be, by word."""
 
 
-_STARTING: Final = frozenset("start starts started begin begins began begun".split())
-_KEEPING: Final = frozenset("continue continues continued keep keeps kept".split())
-_ENDING: Final = frozenset("stop stops stopped quit quits ceased ceases cease".split())
-_DECIDING: Final = frozenset("decided agreed chose voted resolved elected opted".split())
 _MAX_LENGTH: Final = 8
 
 
@@ -103,7 +96,7 @@ class VerbGroup:
 def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
     """Return the group of a word that may be a verb, None if it is none."""
     lower = tokens.lower[verb]
-    if lower in BE and lower not in ("be", "been", "being", "am"):
+    if lower in lists.BE and lower not in ("be", "been", "being", "am"):
         return _helped(tokens, VerbGroup(verb, verb, Form("be", "s"), "be", is_past=lower in ("was", "were")))
     forms = FORMS.get(lower)
     if not forms:
@@ -112,7 +105,7 @@ def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
     group = VerbGroup(verb, verb, form, "active", is_past=form.is_past)
     helped = _helped(tokens, group)
     is_alone = helped is not None and helped.first == verb
-    if helped is None or (is_alone and tokens.at(verb - 1) in DETERMINERS):
+    if helped is None or (is_alone and tokens.at(verb - 1) in lists.DETERMINERS):
         return None
     if helped.form.shape == "ing" and not helped.is_progressive:
         return None
@@ -121,11 +114,11 @@ def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
 
 
 _EFFECTS: Final[dict[str, Mapping[str, Any]]] = {
-    **{word: {"is_past": True, "is_perfect": True} for word in HAVE},
+    **{word: {"is_past": True, "is_perfect": True} for word in lists.HAVE},
     **{word: {"is_past": True} for word in ("had", "did")},
-    **{word: {} for word in DO - {"did"}},
-    **{word: {"is_modal": True} for word in MODALS},
-    **{word: {"is_future": True} for word in FUTURE},
+    **{word: {} for word in lists.DO - {"did"}},
+    **{word: {"is_modal": True} for word in lists.MODALS},
+    **{word: {"is_future": True} for word in lists.FUTURE},
 }
 """What a helper says of its verb, as fields of `VerbGroup`."""
 
@@ -144,35 +137,35 @@ def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
             if governed is None:
                 return None
             (group, index), is_governed = governed, True
-        elif lower in BE and shape in ("base", "s") and group.voice == "active" and not is_governed:
+        elif lower in lists.BE and shape in ("base", "s") and group.voice == "active" and not is_governed:
             # `is like`, `Mira's use`: after these a base form is no verb.
             return None
-        elif lower in NEGATIONS:
+        elif lower in lists.NEGATIONS:
             group = replace(group, is_negative=not group.is_negative or group.is_end)
-        elif lower in BE:
+        elif lower in lists.BE:
             is_passive = group.form.is_participle and shape == "ed" and group.voice == "active"
             voice, is_past = "passive" if is_passive else group.voice, lower in ("was", "were")
             group = replace(group, voice=voice, is_past=is_past, is_progressive=shape == "ing")
         elif lower in _EFFECTS:
             group = replace(group, **_EFFECTS[lower])
-        elif shape == "ing" and lower in _STARTING | _KEEPING | _ENDING:
+        elif shape == "ing" and lower in lists.STARTING | lists.KEEPING | lists.ENDING:
             group = replace(_phase(lower, group), form=Form(group.form.lemma, "s"))
-        elif not (lower in ADVERBS or (is_small and lower.endswith("ly") and len(lower) > 4)):
+        elif not (lower in lists.ADVERBS or (is_small and lower.endswith("ly") and len(lower) > 4)):
             break
         index -= 1
     return replace(group, first=index + 1)
 
 
 def _phase(governor: str, group: VerbGroup) -> VerbGroup:
-    if governor in _ENDING:
+    if governor in lists.ENDING:
         return replace(group, is_end=True)
-    return replace(group, is_start=governor in _STARTING, is_past=governor.endswith("ed"))
+    return replace(group, is_start=governor in lists.STARTING, is_past=governor.endswith("ed"))
 
 
 def _governed(tokens: Tokens, index: int, group: VerbGroup) -> tuple[VerbGroup, int] | None:
     """Read `used to`, `going to` or `decided not to` before a verb; return the group and the index of the first."""
-    while tokens.at(index) in ADVERBS or tokens.at(index) in NEGATIONS:
-        if tokens.at(index) in NEGATIONS:
+    while tokens.at(index) in lists.ADVERBS or tokens.at(index) in lists.NEGATIONS:
+        if tokens.at(index) in lists.NEGATIONS:
             group = replace(group, is_negative=True)
         index -= 1
     governor = tokens.at(index)
@@ -180,6 +173,6 @@ def _governed(tokens: Tokens, index: int, group: VerbGroup) -> tuple[VerbGroup, 
         return replace(group, is_end=True, is_past=True), index
     if governor == "going":
         return replace(group, is_future=True), index
-    if governor in _DECIDING:
+    if governor in lists.DECIDING:
         return replace(group, is_decided=True, is_past=True), index
-    return (_phase(governor, group), index) if governor in _STARTING | _KEEPING else None
+    return (_phase(governor, group), index) if governor in lists.STARTING | lists.KEEPING else None

@@ -16,14 +16,14 @@ from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extra
 from commonplace.graph.entities import Entities
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
-from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, FactKey, fact_of, key_of
+from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, fact_of, key_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
-from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, made_id, names_text, roots
+from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, made_id, names_text, roots, subjects_of
 from commonplace.ingest.passages import Destination
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
-from commonplace.types import GRAPH_KINDS, RULE, SUPERSEDES, MemoryRecord, MemoryWrite, Owner, StoredMemory
+from commonplace.types import RULE, SUPERSEDES, MemoryRecord, MemoryWrite, Owner, StoredMemory
 from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
 
 if TYPE_CHECKING:
@@ -37,16 +37,14 @@ def take_out(
 
     Return the ids of the entities and of the facts deleted, sorted, and of the facts that hold again or are undisputed.
     """
-    mentioned = [mention for rows in graph.mentioned(episodes).values() for mention in rows]
-    entities, facts = (dict.fromkeys(row.subject for row in mentioned if row.kind == kind) for kind in GRAPH_KINDS)
+    entities, facts = subjects_of(graph, episodes)
     deleted, gone, keys, count = set(episodes), set(episodes), FactKeys(graph, runtime), 0
     while len(facts) > count:
         # What a departure says of a fact, or a person decided, goes with the last source that states the fact.
         count, said = len(facts), keys.said_of(facts)
         stating = ((id_, item) for id_, item in said if item.episode or item.saying == "said")
         gone |= facts.keys() - {id_ for id_, item in stating if not gone & {item.episode, item.of} and item.of != id_}
-        leaving = graph.mentioned([item.episode for _, item in said if item.of in gone]).values()
-        facts |= dict.fromkeys(row.subject for rows in leaving for row in rows if row.kind == "relation")
+        facts |= subjects_of(graph, [item.episode for _, item in said if item.of in gone])[1]
     before, erased = keys.revise(
         graph.relations(list(facts)).values(), lambda id_, item: None if gone & {id_, item.episode, item.of} else item
     )
@@ -98,10 +96,7 @@ def add_episode(
     stored = None if is_new else graph.episodes([episode.id]).get(episode.id)
     if stored is not None:
         if replace(stored, created_at=episode.created_at) == episode:
-            mentioned = graph.mentioned([episode.id]).get(episode.id, [])
-            entities, facts = (
-                dict.fromkeys(mention.subject for mention in mentioned if mention.kind == kind) for kind in GRAPH_KINDS
-            )
+            entities, facts = subjects_of(graph, [episode.id])
             return Added(stored, tuple(entities), Changed(facts), "unchanged")
         take_out(graph, runtime, [episode.id])
     graph.put(episode)
@@ -400,12 +395,9 @@ class MemoryFeed:
         """Undo `overtake` and what a person settled between the facts of two memories, after their link is removed."""
         graph, runtime = change.graph, self.read().runtime
         older_ids, newer_ids = ({episode.id for episode in graph.episodes_of_memory(id_)} for id_ in (older, newer))
-        mentioned = graph.mentioned([*older_ids, *newer_ids])
-        facts = graph.relations([row.subject for rows in mentioned.values() for row in rows if row.kind == "relation"])
-        keys: list[set[FactKey]] = [set(), set()]
-        for episode, rows in mentioned.items():
-            found = (facts[row.subject] for row in rows if row.subject in facts)
-            keys[episode in newer_ids].update(key_of(fact, runtime.kinds) for fact in found)
+        sides = [graph.relations([*subjects_of(graph, [*ids])[1]]) for ids in (older_ids, newer_ids)]
+        keys = [{key_of(fact, runtime.kinds) for fact in side.values()} for side in sides]
+        facts = {**sides[0], **sides[1]}
         contested = {id_ for id_, fact in facts.items() if key_of(fact, runtime.kinds) in keys[0] & keys[1]}
 
         def kept(id_: str, item: Assertion) -> Assertion | None:
@@ -418,8 +410,7 @@ class MemoryFeed:
     def _stated(self, graph: GraphChange, memory: str) -> list[Assertion]:
         """Return the positive assertions of a memory, with the ids of their facts as their homes."""
         ids = {episode.id for episode in graph.episodes_of_memory(memory)}
-        mentioned = (row for rows in graph.mentioned([*ids]).values() for row in rows if row.kind == "relation")
-        stated = FactKeys(graph, self.read().runtime).said_of(dict.fromkeys(row.subject for row in mentioned))
+        stated = FactKeys(graph, self.read().runtime).said_of(subjects_of(graph, [*ids])[1])
         facts = {id_: replace(item, home=id_) for id_, item in stated if item.episode in ids and item.saying == "said"}
         return [*facts.values()]
 

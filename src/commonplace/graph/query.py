@@ -22,7 +22,7 @@ from commonplace.graph.entities import known_by
 from commonplace.graph.facts import FactKey, facts_of, key_of
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, names_among
-from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.runtime import GraphRuntime, subjects_of
 from commonplace.graph.service import find_entity, find_relation
 from commonplace.graph.text import CountTokens, describe
 from commonplace.graph.traversal import Adjacent, communities, outward, shortest_path
@@ -311,7 +311,7 @@ class GraphReader:
     def timeline(self, name: str, limit: int) -> views.Timeline:
         entity = self._find(name)
         facts = self._graph.relations_of([entity.id], self.filters.filter(), limit=limit).get(entity.id, [])
-        found = self._build.relations(fact for fact in facts if not self.filters.known_state(fact)[2])
+        found = self._build.relations(fact for fact in facts if not self.filters.known(fact).is_retracted)
         entries = [views.TimelineEntry(view.valid_from, "began", view) for view in found]
         entries += [views.TimelineEntry(view.valid_to, "ended", view) for view in found if view.valid_to is not None]
         entries.sort(key=lambda entry: (entry.what, entry.relation.fact, entry.relation.uuid))
@@ -345,9 +345,8 @@ class GraphReader:
 
     def facts_of_memory(self, memory: str) -> list[views.RelationView]:
         graph = self._graph
-        mentions = graph.mentioned([episode.id for episode in graph.episodes_of_memory(memory)])
-        ids = dict.fromkeys(row.subject for rows in mentions.values() for row in rows if row.kind == "relation")
-        return list(self._build.relations(ids))
+        episodes = [episode.id for episode in graph.episodes_of_memory(memory)]
+        return list(self._build.relations(subjects_of(graph, episodes)[1]))
 
     def communities(self, limit: int) -> tuple[views.Community, ...]:
         graph = self._graph

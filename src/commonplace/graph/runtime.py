@@ -17,7 +17,7 @@ from commonplace.models.registry import for_kind
 from commonplace.ranking.arrays import quantise
 from commonplace.store.graph import GraphReading
 from commonplace.store.memories import MemoryChange
-from commonplace.types import Chunk, NewPassage, Owner
+from commonplace.types import GRAPH_KINDS, Chunk, NewPassage, Owner
 from commonplace.types.graph import Alias, Entity, Relation
 
 MAX_NAMES: Final = 12
@@ -128,6 +128,13 @@ def all_merged(graph: GraphReading, entity: Entity) -> list[Entity]:
     for member in family:
         family += graph.entities(merged_into(member)).values()
     return family
+
+
+def subjects_of(graph: GraphReading, episodes: Sequence[str]) -> tuple[dict[str, None], dict[str, None]]:
+    """Return the ids of the entities and of the facts that episodes mention, in the order of the episodes."""
+    mentions = [mention for rows in graph.mentioned(episodes).values() for mention in rows]
+    entities, facts = (dict.fromkeys(row.subject for row in mentions if row.kind == kind) for kind in GRAPH_KINDS)
+    return entities, facts
 
 
 def roots(graph: GraphReading, ids: Iterable[str]) -> dict[str, str]:

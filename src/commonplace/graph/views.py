@@ -22,6 +22,7 @@ from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter,
 
 AdditionOutcome = Literal["added", "replaced", "unchanged"]
 Item = TypeVar("Item")
+Viewed = TypeVar("Viewed", bound="View")
 
 
 class View(json_values.View):
@@ -398,19 +399,21 @@ class QueryFilters:
         """Return whether a fact passes the filters of time, of any type and group."""
         if self.as_of is not None and relation.created_at > self.as_of:
             return False
-        start, end, is_retracted, _ = self.known_state(relation)
+        fact = self.known(relation)
         if self.valid_at is not None:
-            return (
-                not is_retracted and (start is None or start <= self.valid_at) and (end is None or self.valid_at < end)
-            )
+            has_begun = fact.valid_from is None or fact.valid_from <= self.valid_at
+            return not fact.is_retracted and has_begun and (fact.valid_to is None or self.valid_at < fact.valid_to)
         at = self.now if self.as_of is None else self.as_of
-        return self.with_past or (not is_retracted and (end is None or at < end))
+        return self.with_past or (not fact.is_retracted and (fact.valid_to is None or at < fact.valid_to))
 
-    def known_state(self, relation: Relation) -> tuple[float | None, float | None, bool, float | None]:
-        """Return a fact as known at `as_of`: its begin, its end, whether it is retracted, and when it expired."""
-        if self.as_of is not None and relation.expired_at is not None and relation.expired_at > self.as_of:
-            return relation.valid_from, relation.stated_to, False, None
-        return relation.valid_from, relation.valid_to, relation.is_retracted, relation.expired_at
+    def known(self, relation: Relation) -> Relation:
+        """Return a fact as known at `as_of`."""
+        at = math.inf if self.as_of is None else self.as_of
+        if relation.expired_at is not None and relation.expired_at > at:
+            relation = replace(relation, valid_to=relation.stated_to, expired_at=None, is_retracted=False)
+        if relation.disputed_at is not None and relation.disputed_at > at:
+            relation = replace(relation, dispute="", disputed_at=None)
+        return relation
 
     def has(self, entity: Entity) -> bool:
         at = math.inf if self.as_of is None else self.as_of
@@ -442,36 +445,18 @@ class ViewBuilder:
         times = self._graph.reference_times([id_ for group in multiple for id_ in group])
         for group in multiple:
             group.sort(key=lambda id_: (times[id_], id_) if id_ in times else (0.0, id_))
-        at, views = self.filters.as_of, []
-        for fact in relations:
-            start, end, is_retracted, expired_at = self.filters.known_state(fact)
-            is_disputed = bool(fact.dispute) and (at is None or fact.disputed_at is None or fact.disputed_at <= at)
-            views.append(
-                RelationView(
-                    uuid=fact.id,
-                    source_node_uuid=fact.source,
-                    target_node_uuid=fact.target,
-                    relation_type=fact.type,
-                    fact=fact.fact,
-                    created_at=moment_of(fact.created_at),
-                    valid_from=_moment(start),
-                    valid_to=_moment(end),
-                    expired_at=_moment(expired_at),
-                    source_name=names.get(fact.source, ""),
-                    target_name=names.get(fact.target, ""),
-                    retracted=is_retracted,
-                    disputed=is_disputed,
-                    dispute=fact.dispute if is_disputed else "",
-                    disputed_at=_moment(fact.disputed_at) if is_disputed else None,
-                    confidence=fact.confidence,
-                    trust=fact.trust,
-                    group_id=fact.group,
-                    episodes=tuple(sources.get(fact.id, ())),
-                    attributes=shown_attributes(fact.attributes),
-                    score=(scores or {}).get(fact.id, 0.0),
-                )
+        return tuple(
+            _view(
+                RelationView,
+                fact,
+                source_name=names.get(fact.source, ""),
+                target_name=names.get(fact.target, ""),
+                disputed=bool(fact.dispute),
+                episodes=tuple(sources.get(fact.id, ())),
+                score=(scores or {}).get(fact.id, 0.0),
             )
-        return tuple(views)
+            for fact in map(self.filters.known, relations)
+        )
 
     def entities(
         self,
@@ -486,45 +471,23 @@ class ViewBuilder:
         self._stored.update((record.id, record) for record in entities)
         aliases = self._graph.aliases([entity.id for entity in entities])
         summaries = self._summaries([record.id for record in entities if not record.summary]) if has_summaries else {}
-        at = self.filters.as_of
-        return tuple(
-            EntityView(
-                uuid=record.id,
-                name=record.name,
-                entity_type=record.type,
+        at, has, views = math.inf if self.filters.as_of is None else self.filters.as_of, self.filters.has, []
+        for record in entities:
+            names = shown_names(record, [alias for alias in aliases.get(record.id, ()) if alias.created_at <= at])
+            view = _view(
+                EntityView,
+                replace(record, expired_at=None, merged_into="") if record.expired_at and has(record) else record,
                 summary=record.summary or summaries.get(record.id, ""),
-                created_at=moment_of(record.created_at),
-                valid_from=_moment(record.valid_from),
-                valid_to=_moment(record.valid_to),
-                expired_at=_moment(record.expired_at if at is None or not self.filters.has(record) else None),
-                merged_into=record.merged_into if at is None or not self.filters.has(record) else "",
-                aliases=shown_names(
-                    record, [alias for alias in aliases.get(record.id, ()) if at is None or alias.created_at <= at]
-                )[1:],
-                attributes=shown_attributes(record.attributes),
-                trust=record.trust,
-                group_id=record.group,
+                aliases=names[1:],
                 score=(scores or {}).get(record.id, 0.0),
                 distance=(distances or {}).get(record.id),
             )
-            for record in entities
-        )
+            views.append(view)
+        return tuple(views)
 
     def episode(self, episode: Episode, content: str = "") -> EpisodeView:
         """Return the view of an episode. `content`: the text of its memory."""
-        return EpisodeView(
-            uuid=episode.id,
-            name=episode.name,
-            content=episode.content or content,
-            source=episode.source,
-            source_description=episode.source_description,
-            reference_time=moment_of(episode.reference_time),
-            created_at=moment_of(episode.created_at),
-            origin=episode.origin,
-            trust=episode.trust,
-            group_id=episode.group,
-            memory=episode.memory,
-        )
+        return _view(EpisodeView, episode, content=episode.content or content)
 
     def _summaries(self, ids: Sequence[str]) -> dict[str, str]:
         """Return up to `SUMMARY_FACTS` facts of each entity as text, by id; those with it as source first."""
@@ -551,5 +514,25 @@ def _records(refs: Iterable[Item | str], read: Callable[[Sequence[str]], Mapping
     return [record for record in records if record is not None]
 
 
-def _moment(at: float | None) -> datetime | None:
-    return None if at is None else moment_of(at)
+_FIELD_OF: Final = {
+    "uuid": "id",
+    "group_id": "group",
+    "entity_type": "type",
+    "relation_type": "type",
+    "source_node_uuid": "source",
+    "target_node_uuid": "target",
+    "retracted": "is_retracted",
+}
+"""Fields of records by the fields of views, where the names differ."""
+
+
+def _view(view: type[Viewed], record: Relation | Entity | Episode, **values: Any) -> Viewed:
+    """Return the view of a record: the fields that both have, except those in `values`, and these."""
+    for item in fields(view):  # type: ignore[arg-type]
+        name = _FIELD_OF.get(item.name, item.name)
+        if item.name not in values and hasattr(record, name):
+            value = getattr(record, name)
+            if "datetime" in str(item.type):
+                value = None if value is None else moment_of(value)
+            values[item.name] = shown_attributes(value) if name == "attributes" else value
+    return view(**values)

@@ -245,7 +245,7 @@ class Backend:
         episode = graph.episodes([item.id]).get(item.id)
         if episode is None:
             return None
-        content = episode.content or (self.words_of(episode.memory, episode.version) if episode.memory else "")
+        content = episode.content or self.words_of(episode.memory, episode.version)
         return replace(episode, content=content, group=self.group(episode.group)) if content else None
 
     def _delete(self, item: QueueItem, tools: frozenset[str], *, is_asked: bool) -> bool:

@@ -34,7 +34,6 @@ from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import GraphRuntime, roots
 from commonplace.graph.views import QueryFilters, ViewBuilder
 from commonplace.store.graph import GraphChange, GraphReading
-from commonplace.types import GRAPH_KINDS
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 FORMAT: Final = "graphiti"
@@ -121,16 +120,13 @@ def _records(
             continue
         mentioned = graph.mentioned(ids)
         for record in page:
-            subjects = {
-                kind: dict.fromkeys(row.subject for row in mentioned.get(record.id, ()) if row.kind == kind)
-                for kind in GRAPH_KINDS
-            }
+            rows = mentioned.get(record.id, ())
             if name == EPISODES:
-                words = record.content or (words_of(record.memory, record.version) if record.memory else "")
-                yield episode_json(record, words, tuple(subjects["relation"]))
+                facts = dict.fromkeys(row.subject for row in rows if row.kind == "relation")
+                yield episode_json(record, record.content or words_of(record.memory, record.version), tuple(facts))
             else:
-                for entity in sorted(set(roots(graph, subjects["entity"]).values())):
-                    yield mention_json(record, entity)
+                ends = roots(graph, [row.subject for row in rows if row.kind == "entity"])
+                yield from (mention_json(record, entity) for entity in sorted(set(ends.values())))
 
 
 def read_graphiti(path: Path, now: float) -> Document:
