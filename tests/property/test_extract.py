@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.extract import extract
-from commonplace.extract.entities import _GROUPS
 from commonplace.extract.phrases import ANAPHORS, USER
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import CLASS_NOUNS
+from commonplace.extract.words import CLASS_NOUNS, GROUPS
 from commonplace.text.sentences import stretches
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
@@ -31,7 +30,7 @@ WORDS = [
     "e\u0301",
 ]
 
-POINTING = {*ANAPHORS, *CLASS_NOUNS, *_GROUPS, USER, "my"}
+POINTING = {*ANAPHORS, *CLASS_NOUNS, *GROUPS, USER, "my"}
 """What means something only by what was named before."""
 
 texts = st.one_of(

@@ -23,7 +23,7 @@ from commonplace.extract.phrases import Line
 from commonplace.extract.relations import SINCE, Statement
 from commonplace.extract.words import PATTERNS, WORDS
 from commonplace.lazy_regex import lazy_pattern
-from commonplace.text.words import entries
+from commonplace.text.words import sections
 
 _NOT: Final = lists.NEGATIONS | lists.NO_FACTS
 _SCOPES: Final = ("in ", "on ", "at ", "for ", "during ")
@@ -53,11 +53,8 @@ class _Row(NamedTuple):
 
 
 def _rows() -> Iterator[_Row]:
-    head = ""
-    for line in entries(Path(__file__).with_name("attributes.txt")):
-        if not line.startswith(" "):
-            head = line
-            continue
+    lines = sections(Path(__file__).with_name("attributes.txt"))
+    for head, line in ((head, line) for head, below in lines.items() for line in below):
         relation, _, aspect = head.partition(" ")
         marks, _, way = line.strip().partition("  ")
         pattern = lazy_pattern(rf"(?:^|(?<=\s)|(?=['’]))(?:{way.strip()})(?= |$)", re.IGNORECASE)
@@ -65,7 +62,6 @@ def _rows() -> Iterator[_Row]:
 
 
 _ROWS: Final = tuple(_rows())
-_NO_FLAGS: Final = frozenset[str]()
 
 
 GONE: Final = "GONE"
@@ -342,7 +338,7 @@ class Attributes:
         verb: int,
         *,
         is_end: bool,
-        flags: Set[str] = _NO_FLAGS,
+        flags: Set[str] = frozenset(),
     ) -> Statement:
         is_change = ("!" in flags or self._is_change) and self._is_sure
         if aspect == "when" and PATTERNS["hour"].match(target.name):

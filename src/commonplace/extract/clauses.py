@@ -22,11 +22,9 @@ from commonplace.extract.words import PATTERNS
 _FURTHEST: Final = 16
 _CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however|where|which|while|who)\b")
 _BEFORE_CUT: Final = re.compile(r"[;—–]|\b(?:and|but|because|however|so)\b")
-_BACK: Final = frozenset({"back"})
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
 _PERSON: Final = frozenset({"person"})
-_ORGANIZATION: Final = frozenset({"organization"})
 
 
 def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
@@ -54,7 +52,7 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     new = reached[0] if reached else None
     behind = tokens.count if new is None else new.last
     tail = [tokens.lower[place] for place in range(behind, tokens.count) if place not in line.dated]
-    is_return = tokens.any_of(_BACK, group.verb, behind) and is_lasting(tail)
+    is_return = "back" in tokens.lower[group.verb : behind] and is_lasting(tail)
     # Only `move` may mean a new home; switching or migrating to something unknown does not.
     is_move = group.form.lemma == "move"
     is_future = group.is_future or (group.form.shape == "ing" and not group.is_past)
@@ -113,16 +111,12 @@ TRIGGERS: Final = frozenset(
 )
 _AT: Final = frozenset("of at for with in".split())
 _FURTHEST_OBJECT: Final = 24
-_ADJECTIVES: Final = frozenset({"call", "require", "base"})
 _REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split())
 """Relations that a participle without a helper may state; `preferences based on` is no dependency."""
 STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
 """Relations that no longer hold if stated in the past tense; `the outage was caused by a full disk` stays true."""
-_THINGS: Final = frozenset({"thing"})
 _OF_PEOPLE: Final = frozenset({"LIVES_IN", "WORKS_FOR"})
 _TAIL_ENDS: Final = frozenset(", ; . ! and but so because to which where — –".split())
-_BREAKS: Final = frozenset(", ; and but".split())
-_FORMER: Final = frozenset("former ex".split())
 _ROLE_ENDS: Final = frozenset(", ; who which that and or not".split())
 _MAX_TITLE_LENGTH: Final = 8
 _MAX_VERBS: Final = 64
@@ -155,7 +149,7 @@ class Clauses:
                 if number + 1 < len(groups):
                     # In `I moved to Rome and in May I left Acme`, the date is of the next clause.
                     places = range((end := groups[number + 1].first) - 1, group.verb, -1)
-                    breaks = (index for index in places if self.tokens.lower[index] in _BREAKS)
+                    breaks = (index for index in places if self.tokens.lower[index] in (",", ";", "and", "but"))
                     end = next((index for index in breaks if index not in self.line.dated), end)
                 yield from self._of_group(group, end)
 
@@ -280,7 +274,7 @@ class Clauses:
             is_change = rule.is_event or rule.is_end or group.is_start or group.is_end
             is_state = rule.relation in STATES and not is_change
             is_participle = group.is_reduced and group.voice == "passive"
-            is_occasion = rule.before == _THINGS and lemma in ("hold", "take")
+            is_occasion = rule.before == {"thing"} and lemma in ("hold", "take")
             is_over = is_state and group.is_past and not (group.is_perfect or is_participle or is_occasion)
             return stated(
                 group,
@@ -325,7 +319,7 @@ class Clauses:
             if rules is None or end > tokens.count:
                 continue
             # `written` is no past tense; `called` or `required` mostly are participles.
-            is_active = not group.is_reduced or (group.form.is_past and lemma not in _ADJECTIVES)
+            is_active = not group.is_reduced or (group.form.is_past and lemma not in ("call", "require", "base"))
             if group.voice == voice and (voice != "active" or is_active):
                 yield rules, end, False, voice
             elif tokens.at(end) == "by":
@@ -345,13 +339,13 @@ class Clauses:
                 return
             objects, stop = read_behind(self.line, index + 1) if has_role and lower in _AT else ([], index)
             if objects and (objects[0].type == "organization" or (objects[0].is_name and objects[0].type == "concept")):
-                is_end = group.is_end or is_former
-                details: dict[str, Any] = {"source_types": _PERSON, "target_types": _ORGANIZATION, "is_end": is_end}
+                is_end, employer = group.is_end or is_former, frozenset({"organization"})
+                details: dict[str, Any] = {"source_types": _PERSON, "target_types": employer, "is_end": is_end}
                 details["is_former"] = group.is_past and not (is_end or group.is_perfect)
                 for source in subject:
                     yield stated(group, source, objects[0], "WORKS_FOR", stop, **details)
                 return
-            is_former = is_former or lower in _FORMER
+            is_former = is_former or lower in ("former", "ex")
             has_role = has_role or lower in lists.ROLES
 
     def _subjects(self, group: VerbGroup) -> list[Phrase]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from commonplace.dataclasses import replace
 from commonplace.extract.model import BESIDE
-from commonplace.extract.names import Phrase
+from commonplace.extract.names import Phrase, phrase_of
 from commonplace.extract.phrases import Line, read_behind
 from commonplace.extract.relations import Statement, stated
 from commonplace.extract.verbs import FORMS, Form, VerbGroup
@@ -24,7 +24,6 @@ _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which 
 _LESS: Final = frozenset(", and over than rather instead when".split())
 _BEHIND_TAKEN: Final = _ENDS | {"", "for", "over", ",", "instead", "in", "and"}
 _MAX_LENGTH: Final = 12
-_WHO: Final = frozenset({"person", "organization", "project"})
 _PERSON: Final = frozenset({"person", "organization"})
 _EVENT: Final = Form("decide", "ed", is_past=True)
 
@@ -70,7 +69,7 @@ def chosen(
     sources = [phrase for phrase in subject if not (phrase.anaphor and purposes)]
     for target in targets:
         for source in (*sources, *purposes):
-            types = frozenset[str]() if source in purposes else _WHO
+            types = frozenset[str]() if source in purposes else _PERSON | {"project"}
             # One project may have separate decisions for its frontend and its backend.
             doubt = BESIDE if purposes and source not in purposes else ""
             tense = {"is_event": True, "is_past": True, "is_future": False, "doubt": doubt}
@@ -114,8 +113,7 @@ def _words(line: Line, index: int, type_: str) -> tuple[list[Phrase], int]:
         last += 1
     if last == index or tokens.at(index) == ",":
         return [], index
-    name = tokens.read(index, last)
-    return [Phrase(index, last, tokens.start[index], tokens.end[last - 1], name, type_, 0.7)], last
+    return [phrase_of(tokens, index, last, type_, 0.7)], last
 
 
 def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:

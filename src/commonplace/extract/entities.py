@@ -13,9 +13,7 @@ from commonplace.extract.phrases import PERSONAL, POINTING, SPEAKERS, USER
 
 THE_USER: Final = "the user"
 TEAM: Final = "we"
-_FILES: Final = frozenset("module file script component class".split())
-_MANY: Final = frozenset({"they", "them", "these", "those"})
-_SINGLE: Final = frozenset("it this that".split())
+_FILES: Final = frozenset("module file script component class service package".split())
 _ACRONYM: Final = 0.5
 """Confidence of an unknown acronym as an organisation; in texts about tools and files it rarely is one."""
 _MAX_PEOPLE: Final = 20
@@ -180,7 +178,7 @@ class Entities:
         if index is not None or phrase.is_name or not phrase.is_definite:
             return index
         words = key.split()
-        if len(words) == 2 and words[1] in _FILES | {"service", "package"} and words[0] in self._files:
+        if len(words) == 2 and words[1] in _FILES and words[0] in self._files:
             return self._files[words[0]]
         if len(words) == 1 and words[0] in lists.CLASS_NOUNS | lists.GROUPS:
             return self._last.get(kind_of_noun(words[0]))
@@ -189,12 +187,12 @@ class Entities:
     def _antecedent(self, phrase: Phrase) -> Phrase | int | None:
         """Return the antecedent of a pronoun: the nearest fitting subject before it, else the nearest person."""
         for _, topic, is_alone in reversed(self._topic):
-            if not is_alone and phrase.anaphor in _MANY:
+            if not is_alone and phrase.anaphor in ("they", "them", "these", "those"):
                 return None
             type_ = self.type_of(topic) if topic.start < phrase.start else ""
             if phrase.anaphor in PERSONAL:
                 fits = type_ == "person"
-            elif phrase.anaphor in _SINGLE:
+            elif phrase.anaphor in ("it", "this", "that"):
                 fits = type_ not in ("person", "")
             else:
                 fits = phrase.anaphor in POINTING and type_ != ""

@@ -29,11 +29,10 @@ from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
 from commonplace.extract.words import PATTERNS
 from commonplace.text.sentences import stretches
-from commonplace.text.words import entries
+from commonplace.text.words import sections
 
 _FURTHEST: Final = 9
 _TARGETS: Final = {"WORKS_FOR": frozenset({"organization"}), "LIVES_IN": frozenset({"place"})}
-_GUESSED: Final = frozenset({"person", "place"})
 _SURE: Final = 0.65
 _FIRM: Final = 0.85
 _LIKELY_FIRM: Final = 0.5
@@ -76,12 +75,9 @@ class _Row(NamedTuple):
 
 
 def _rows() -> Iterator[_Row]:
-    relation = ""
-    for line in entries(Path(__file__).with_name("adjacent_names.txt")):
+    lines = sections(Path(__file__).with_name("adjacent_names.txt"))
+    for relation, line in ((relation, line) for relation, below in lines.items() for line in below):
         confidence, *parts = line.split()
-        if not parts:
-            relation = confidence
-            continue
         marks = (part[0] if part[0] == "!" else part[-1] if part[-1] in "?*" else "" for part in parts)
         items = [_Item(frozenset(part.strip("!?*").split("|")), mark) for part, mark in zip(parts, marks, strict=True)]
         names = (item.ways for item in items if item.mark != "!" and item.ways <= _NAMES)
@@ -170,7 +166,7 @@ def _shown(line: Line, mention: Phrase, *, is_second: bool = False) -> frozenset
 
 def _is_backed(line: Line, source: Phrase, target: Phrase, relation: str) -> bool:
     """Return whether the types of two names are certain enough; a certain one supports the other."""
-    guessed = [name for name in (source, target) if name.type in _GUESSED and name.confidence < _SURE]
+    guessed = [name for name in (source, target) if name.type in ("person", "place") and name.confidence < _SURE]
     if not guessed:
         return True
     if relation == "WORKS_FOR" and guessed == [source] and source.type == "person" and " " in source.name:
@@ -205,7 +201,6 @@ _GUESSED_KINDS: Final = 0.6
 """Maximum confidence in the type of a capitalised name that is in no list."""
 _MAX_RETRACTED: Final = 100
 """Maximum number of retractions read in a text; people write fewer."""
-_PAST: Final = frozenset({"was", "were"})
 _MAX_SENTENCE_LENGTH: Final = 4_000
 
 
@@ -297,7 +292,7 @@ class _Reader:
         # `From January we live in Oslo` and `I start there on 1 December` refer to the future.
         is_announced = PATTERNS["from then on"].search(self._text, start, end) is not None
         is_planned = not lists.PLANNED.isdisjoint(tokens.lower)
-        is_past = not _PAST.isdisjoint(tokens.lower) or any(
+        is_past = not {"was", "were"}.isdisjoint(tokens.lower) or any(
             tokens.at(index - 1) not in _HELPERS
             and all(form.shape != "base" for form in forms)
             and any(form.is_past for form in forms)

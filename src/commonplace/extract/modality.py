@@ -17,7 +17,6 @@ BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 """Tokens that end a clause, and with it the scope of a doubt."""
 
 _DENIALS: Final = lists.NEGATIONS | {"nobody", "no", "none"}
-_SELF: Final = frozenset({"i"})
 
 
 def is_question(tokens: Tokens) -> bool:
@@ -46,7 +45,7 @@ def doubtful_places(tokens: Tokens) -> list[bool]:
             is_doubtful = tokens.at(index + 1) in ("if", "though")
         elif lower == "sure" and tokens.at(index - 1) in ("make", "making"):
             is_doubtful = True
-        elif lower == "wrong" and tokens.at(index + 1) == "," and tokens.any_of(_SELF, index - 3, index):
+        elif lower == "wrong" and tokens.at(index + 1) == "," and "i" in tokens.lower[max(index - 3, 0) : index]:
             continue  # `I was wrong, …`: what follows is the correction
         elif lower in lists.ASSURANCES:
             is_doubtful = tokens.any_of(_DENIALS, index - 3, index)
@@ -97,9 +96,7 @@ _FORWARDED: Final = lazy_pattern(
     re.MULTILINE | re.IGNORECASE | re.DOTALL,
 )
 _PARAGRAPH: Final = lazy_pattern(r"\n[ \t]*\n")
-_OPENING: Final = "“«"
-_CLOSING: Final = "”»"
-_STRAIGHT: Final = '"'
+_CLOSING: Final = {"“": "”", "«": "»", '"': '"'}
 _OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
 
 _LABEL: Final = lazy_pattern(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
@@ -119,7 +116,7 @@ def quotations(text: str) -> list[tuple[int, int]]:
     forwarded = _FORWARDED.search(text) if "-" in text or "egin" in text else None
     if forwarded is not None:
         spans.append(forwarded.span())
-    if any(mark in text for mark in (_STRAIGHT, *_OPENING)):
+    if any(mark in text for mark in _CLOSING):
         begin = 0
         for gap in [*(match.start() for match in _PARAGRAPH.finditer(text)), len(text)]:
             spans += _marked(text, begin, gap)
@@ -143,10 +140,8 @@ def _marked(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
             if char == closing:
                 spans.append((opened, index + 1))
                 opened = -1
-        elif char in _OPENING:
-            opened, closing = index, _CLOSING[_OPENING.index(char)]
-        elif char == _STRAIGHT and (index == begin or text[index - 1] in _OPENED_BEHIND):
-            opened, closing = index, _STRAIGHT
+        elif char in _CLOSING and (char != '"' or index == begin or text[index - 1] in _OPENED_BEHIND):
+            opened, closing = index, _CLOSING[char]
     if opened >= 0:
         spans.append((opened, end))
     for start, stop in spans:

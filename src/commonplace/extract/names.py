@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.extract import words as lists
@@ -138,7 +138,6 @@ _RULES: Final[tuple[Rule, ...]] = (
 
 
 _MAX_RUN_LENGTH: Final = 10
-_APOSTROPHES: Final = frozenset({"'", "’"})
 _ENDS_OF_NAMES: Final = lists.SUFFIXES | lists.ORGANIZATION_HEADS | lists.PLACE_HEADS
 
 
@@ -151,7 +150,7 @@ def run_end(tokens: Tokens, first: int) -> int:
         if tokens.word[last][0].isupper():
             last += 1
         elif is_followed and (
-            lower in lists.PARTICLES or lower == "&" or (lower in _APOSTROPHES and tokens.word[last - 1] == "O")
+            lower in lists.PARTICLES or lower == "&" or (lower in ("'", "’") and tokens.word[last - 1] == "O")
         ):
             last += 2
         elif lower in ("of", "for", "on") and before in (
@@ -340,9 +339,14 @@ def find_names(tokens: Tokens, *, is_prose: bool) -> list[Phrase]:
     return mentions
 
 
+def phrase_of(tokens: Tokens, first: int, last: int, type_: str, confidence: float, **fields: Any) -> Phrase:
+    """Return the phrase of the words `first` to `last`, exclusive, with further fields."""
+    name = tokens.read(first, last)
+    return Phrase(first, last, tokens.start[first], tokens.end[last - 1], name, type_, confidence, **fields)
+
+
 def _mention(tokens: Tokens, first: int, last: int, kind: Kind) -> Phrase:
-    start, end, name = tokens.start[first], tokens.end[last - 1], tokens.read(first, last)
-    return Phrase(first, last, start, end, name, kind.type, kind.confidence, is_name=True, is_weak=kind.is_weak)
+    return phrase_of(tokens, first, last, kind.type, kind.confidence, is_name=True, is_weak=kind.is_weak)
 
 
 def _written_as_code(tokens: Tokens, index: int, *, is_prose: bool) -> Phrase | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from commonplace.dataclasses import replace
 from commonplace.extract import words as lists
-from commonplace.extract.names import Phrase, kind_of_noun
+from commonplace.extract.names import Phrase, kind_of_noun, phrase_of
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
 
@@ -134,16 +134,14 @@ def _one_behind(line: Line, index: int) -> tuple[Phrase, int] | None:
     if mention is None and tokens.at(last) == "of":
         complement = _one_behind(line, last + 1)
         if complement is not None and not complement[0].anaphor:
-            return _joined(line, phrase, complement[0]), complement[1]
+            return phrase_of(tokens, phrase.first, complement[0].last, phrase.type, 0.7), complement[1]
     while tokens.at(last) in _CLOSING:
         last += 1
     return phrase, last
 
 
 def _anaphor(line: Line, index: int) -> Phrase:
-    tokens = line.tokens
-    start, end = tokens.start[index], tokens.end[index]
-    return Phrase(index, index + 1, start, end, tokens.word[index], "", 0.9, anaphor=tokens.lower[index])
+    return phrase_of(line.tokens, index, index + 1, "", 0.9, anaphor=line.tokens.lower[index])
 
 
 def _phrase(line: Line, first: int, last: int, mention: Phrase | None, *, is_definite: bool) -> Phrase | None:
@@ -163,8 +161,7 @@ def _phrase(line: Line, first: int, last: int, mention: Phrase | None, *, is_def
         first = mention.first
     head = tokens.lower[last - 1]
     if head == USER and last - first == 1:
-        start, end = tokens.start[first], tokens.end[first]
-        return Phrase(first, last, start, end, tokens.word[first], "person", 0.8, anaphor=USER)
+        return phrase_of(tokens, first, last, "person", 0.8, anaphor=USER)
     word = tokens.lower[first]
     if (
         tokens.word[last - 1][0] == "`"
@@ -176,16 +173,8 @@ def _phrase(line: Line, first: int, last: int, mention: Phrase | None, *, is_def
         return None
     while first < last - 1 and (tokens.lower[first].isdigit() or tokens.lower[first] in lists.FRESH):
         first += 1
-    start, end = tokens.start[first], tokens.end[last - 1]
-    name, type_ = tokens.read(first, last), kind_of_noun(head.rsplit("-", 1)[-1])
-    confidence = 0.7 if mention is None else 0.8
-    return Phrase(first, last, start, end, name, type_, confidence, is_definite=is_definite)
-
-
-def _joined(line: Line, head: Phrase, tail: Phrase) -> Phrase:
-    name = line.tokens.read(head.first, tail.last)
-    end = line.tokens.end[tail.last - 1]
-    return Phrase(head.first, tail.last, head.start, end, name, head.type, 0.7)
+    type_, confidence = kind_of_noun(head.rsplit("-", 1)[-1]), 0.7 if mention is None else 0.8
+    return phrase_of(tokens, first, last, type_, confidence, is_definite=is_definite)
 
 
 def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
@@ -256,5 +245,5 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
     if head is None or head[0].anaphor:
         return None
     if before == "of" and not head[0].is_name:
-        return _joined(line, head[0], phrase), head[1]
+        return phrase_of(tokens, head[0].first, phrase.last, head[0].type, 0.7), head[1]
     return head

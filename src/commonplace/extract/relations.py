@@ -19,7 +19,7 @@ from commonplace.extract.phrases import SPEAKERS, USER, Line, read_before
 from commonplace.extract.verbs import FORMS, VerbGroup
 from commonplace.extract.words import PATTERNS
 from commonplace.lazy_regex import lazy_pattern
-from commonplace.text.words import entries
+from commonplace.text.words import sections
 
 MOVES: Final = {
     ("person", "place"): "LIVES_IN",
@@ -54,11 +54,8 @@ Key = tuple[str, str, tuple[str, ...]]
 
 def _rules() -> dict[Key, list[Rule]]:
     rules: dict[Key, list[Rule]] = {}
-    relation = ""
-    for line in entries(Path(__file__).with_name("relations.txt")):
-        if not line.startswith(" "):
-            relation = line.strip()
-            continue
+    lines = sections(Path(__file__).with_name("relations.txt"))
+    for relation, line in ((relation, line) for relation, below in lines.items() for line in below):
         way, _, rest = line.partition("[")
         types, _, flags = rest.partition("]")
         marks = flags + way.partition("!")[2]

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
+from commonplace.extract.model import ExtractedEntity
 from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion
 from commonplace.graph.names import (
     KEY,
     MAX_NAME_CHARACTERS,
-    NamedEntity,
     better_name,
     choose,
     cleaned,
@@ -82,11 +82,11 @@ class Entities:
         is_kept = any(not alias.episode for alias in names_among(self._aliases(entity)))
         return bool(is_left) and not is_kept and not merged_into(entity)
 
-    def expect(self, pairs: Iterable[tuple[str, str]], aliases: Iterable[str]) -> None:
-        """Prefetch what `of_name` will look up: the candidates for (name, type) pairs, and the bearers of aliases."""
-        forms = [form for name, type_ in pairs for form in lookups(cleaned(name)[:MAX_NAME_CHARACTERS], type_)]
-        alias_forms = (normal(cleaned(alias)[:MAX_NAME_CHARACTERS]) for alias in aliases if cleaned(alias))
-        self._graph.expect(dict.fromkeys((*forms, *alias_forms)), limit=MAX_CANDIDATES)
+    def expect(self, named: Sequence[ExtractedEntity]) -> None:
+        """Prefetch what `of_name` will look up: the candidates for names, and the bearers of their aliases."""
+        forms = [form for one in named for form in lookups(cleaned(one.name)[:MAX_NAME_CHARACTERS], one.type)]
+        aliases = [cleaned(alias)[:MAX_NAME_CHARACTERS] for one in named for alias in one.aliases]
+        self._graph.expect(dict.fromkeys((*forms, *map(normal, filter(None, aliases)))), limit=MAX_CANDIDATES)
 
     def keep(self, entity: Entity, giver: Episode) -> Entity:
         """Return an entity after marking it as named by a person, so that no deletion of an episode erases it."""
@@ -311,12 +311,8 @@ def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
     """Return the live entity that a name refers to; None if there is none or the name is ambiguous."""
     entities_by_form = graph.entities_by_name(lookups(name, type_), limit=MAX_CANDIDATES)
     exact = [match for match in entities_by_form.get(normal(name), ()) if normal(match.name) == normal(name)]
-    if (chosen := choose(name, type_, [NamedEntity(match, (match.name,)) for match in exact])) is not None:
-        return chosen.entity  # the common case: an entity has exactly this name, so other candidates need not be read
+    if (chosen := choose(name, type_, [(match, (match.name,)) for match in exact])) is not None:
+        return chosen  # the common case: an entity has exactly this name, so other candidates need not be read
     live = {entity.id: entity for group in entities_by_form.values() for entity in group}
-    if not live:
-        return None
     aliases = graph.aliases(list(live))
-    candidates = [NamedEntity(entity, shown_names(entity, aliases.get(id_, ()))) for id_, entity in live.items()]
-    chosen = choose(name, type_, candidates)
-    return None if chosen is None else chosen.entity
+    return choose(name, type_, [(entity, shown_names(entity, aliases.get(id_, ()))) for id_, entity in live.items()])

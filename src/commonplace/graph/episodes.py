@@ -132,14 +132,10 @@ class _EpisodeWriter:
 
     def entities(self, extracted: Sequence[ExtractedEntity]) -> list[Entity]:
         """Return the entities that an episode names; record the first mention of each of their names."""
-        types = [named.type if named.type in self._runtime.kinds.entity_types else "concept" for named in extracted]
-        self._entities.expect(
-            [(named.name, type_) for named, type_ in zip(extracted, types, strict=True)],
-            [alias for named in extracted for alias in named.aliases],
-        )
+        self._entities.expect(extracted)
         resolved = []
-        for named, type_ in zip(extracted, types, strict=True):
-            entity = self._entities.of_name(named.name, type_, self._episode, named.aliases)
+        for named in extracted:
+            entity = self._entities.of_name(named.name, named.type, self._episode, named.aliases)
             resolved.append(entity)
             # An entity whose name does not occur gets a mention too: mentions record which episodes support an entity.
             by_name = {
@@ -155,9 +151,6 @@ class _EpisodeWriter:
         source, target = entities[claim.source], entities[claim.target]
         if source.id == target.id:
             self.notices.append(f"a fact that relates {source.name!r:.80} to itself was skipped")
-            return
-        if claim.type not in self._runtime.kinds.relation_types:
-            self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
         assertion = self._assertion(
             claim,

@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from commonplace.dataclasses import dataclass
 from commonplace.dates.vocabulary import MONTH_NAMES, MONTHS
 from commonplace.errors import UsageError
 from commonplace.extract.words import COUNTRIES, STATES
@@ -160,12 +159,6 @@ _LOOSE: Final = frozenset({"tool", "project", "organization"})
 _INITIAL: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class NamedEntity:
-    entity: Entity
-    names: tuple[str, ...]
-
-
 def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which to look up candidates for a name."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
@@ -173,30 +166,32 @@ def lookups(name: str, type_: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((normal(name), *type_keys, *(key.partition(":")[2] for key in type_keys))))
 
 
-def choose(name: str, type_: str, candidates: Sequence[NamedEntity]) -> NamedEntity | None:
-    """Return which of the entities found under the `lookups` of a name it means, None if none or ambiguous."""
+def choose(name: str, type_: str, candidates: Sequence[tuple[Entity, Sequence[str]]]) -> Entity | None:
+    """Return which of the entities found under the `lookups` of a name it means, None if none or ambiguous.
+
+    Candidates are pairs of an entity and its names.
+    """
     form = normal(name)
-    compatible = [entry for entry in candidates if are_compatible(type_, entry.entity.type)]
-    exact = [entry for entry in compatible if normal(entry.entity.name) == form]
+    compatible = [(entity, names) for entity, names in candidates if are_compatible(type_, entity.type)]
+    exact = [entity for entity, _ in compatible if normal(entity.name) == form]
     if exact:
-        return min(exact, key=lambda entry: (entry.entity.type != type_, entry.entity.created_at, entry.entity.id))
-    named = [entry for entry in compatible if form in map(normal, entry.names)]
+        return min(exact, key=lambda entity: (entity.type != type_, entity.created_at, entity.id))
+    named = [entity for entity, names in compatible if form in map(normal, names)]
     similar = []
-    for entry in compatible:
-        if entry in named or (type_ == "person" and entry.entity.type != type_):
+    for entity, forms in compatible:
+        if entity in named or (type_ == "person" and entity.type != type_):
             continue
-        kind, forms = entry.entity.type if type_ == "concept" else type_, entry.names
-        if kind == "person" and len(parts(name)) > 1 and len(parts(entry.entity.name)) > 1:
-            # Between two full names, a bare given name among the aliases does not match.
-            forms = tuple(spelling for spelling in forms if len(parts(spelling)) > 1)
-        if any(_is_form_of(name, spelling, kind) for spelling in forms):
-            similar.append(entry)
+        kind = entity.type if type_ == "concept" else type_
+        # Between two full names, a bare given name among the aliases does not match.
+        is_full = kind == "person" and len(parts(name)) > 1 and len(parts(entity.name)) > 1
+        if any(_is_form_of(name, other, kind) for other in forms if not is_full or len(parts(other)) > 1):
+            similar.append(entity)
     if type_ == "person" and len(parts(name)) == 1:
         # A single name matches everybody who has it, even if one of them was called just that.
         named, similar = [*named, *similar], []
     for matches in (named, similar):
         if matches:
-            same_type = [entry for entry in matches if entry.entity.type == type_] if type_ != "concept" else []
+            same_type = [entity for entity in matches if entity.type == type_] if type_ != "concept" else []
             best = same_type or matches
             return best[0] if len(best) == 1 else None
     return None

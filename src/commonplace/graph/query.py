@@ -74,8 +74,7 @@ _SPARE: Final = 20
 
 FAN_OUT: Final = 100
 """Maximum number of facts followed from one entity."""
-_REACH: Final = 3
-_REACHED: Final = 500
+_REACH, _REACHED, _AROUND = 3, 500, 200
 NEARNESS: Final = 0.3
 """Share of its missing score that a result right at the centre gains; a round guess."""
 BY_FACTS: Final = 0.8
@@ -111,13 +110,10 @@ def adjacent(graph: GraphReading, filters: views.QueryFilters) -> Adjacent:
     return partial(graph.edges_of, filter_=filters.filter(), limit=FAN_OUT + 1)
 
 
-_ANY: Final = GraphFilter(with_past=True)
-
-
 COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
 """Namespace of the UUIDv5 of communities, named by their sorted members."""
 MAX_VISITED: Final = 20_000
-MAX_MEMBERS: Final = 10
+_MIN_MEMBERS, MAX_MEMBERS = 2, 10
 _BETWEEN: Final = 100
 """Maximum number of facts read per entity to find those between entities at the rim."""
 
@@ -218,7 +214,7 @@ class GraphReader:
 
     def _texts(self, kind: Subject, query: str, limit: int, keep: Callable[[Sequence[str]], set[str]]) -> TextHits:
         """Search texts until enough hits pass `keep`, or there are no more."""
-        if not self._graph.list_entities(_ANY, limit=1):
+        if not self._graph.list_entities(GraphFilter(with_past=True), limit=1):
             return TextHits({})  # an empty graph: a search would take as long as any other
         namespace = texts_of(self.runtime.namespace, kind)
         destination = self.runtime.destination
@@ -259,8 +255,7 @@ class GraphReader:
 
     def _entities_that_pass(self, ids: Sequence[str]) -> set[str]:
         wanted = self.filters
-        entities = self._graph.entities(ids).items()
-        live = {id_: entity for id_, entity in entities if wanted.has(entity)}
+        live = {id_: entity for id_, entity in self._graph.entities(ids).items() if wanted.has(entity)}
         passing = {id_: entity for id_, entity in live.items() if not wanted.types or entity.type in wanted.types}
         if not wanted.groups:
             return set(passing)
@@ -454,10 +449,6 @@ class GraphReader:
             id_: {"superseded_by": {"memory": memory.owner.id, "content": memory.record.content}}
             for id_, memory in newest.items()
         }
-
-
-_MIN_MEMBERS: Final = 2
-_AROUND: Final = 200
 
 
 def _current_first(relations: list[Relation], kinds: Kinds, now: float) -> list[Relation]:

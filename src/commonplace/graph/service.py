@@ -5,7 +5,7 @@ Deleting a fact keeps the episodes that mention it. Facts that were ended or dis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from commonplace.dataclasses import replace
@@ -35,20 +35,13 @@ class GraphService:
     def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
         extraction, left_out = bounded(understood.extraction)
         prepare(self._runtime.texts, extraction)
-        with self._runtime.change() as change:
-            added = add_episode(change.graph, self._runtime, episode, extraction)
-            if self._follower is not None:
-                self._follower.added(change, added)
-        all_notices = (*notices, *understood.notices, *left_out, *added.notices)
-        return replace(self._addition(replace(added, notices=all_notices)), degraded=understood.is_degraded)
+        addition = self._added(lambda graph: add_episode(graph, self._runtime, episode, extraction))
+        all_notices = (*notices, *understood.notices, *left_out, *addition.notices)
+        return replace(addition, notices=all_notices, degraded=understood.is_degraded)
 
     def add_fact(self, assertion: Assertion, types: tuple[str, str]) -> Addition:
         self._runtime.texts.prepare([fact_text(assertion.text, assertion.type), assertion.source, assertion.target])
-        with self._runtime.change() as change:
-            added = add_fact(change.graph, self._runtime, assertion, types)
-            if self._follower is not None:
-                self._follower.added(change, added)
-        return replace(self._addition(added), episode=None)
+        return replace(self._added(lambda graph: add_fact(graph, self._runtime, assertion, types)), episode=None)
 
     def delete_episode(self, id_: str) -> Deletion:
         with self._runtime.change() as change:
@@ -116,7 +109,11 @@ class GraphService:
         ended, retracted = map(self._views.relations, (changed.ended, changed.retracted))
         return Settlement(right, ended, retracted, reason)
 
-    def _addition(self, added: Added) -> Addition:
+    def _added(self, add: Callable[[GraphChange], Added]) -> Addition:
+        with self._runtime.change() as change:
+            added = add(change.graph)
+            if self._follower is not None:
+                self._follower.added(change, added)
         views = self._views
         entities = views.entities(added.entities, has_summaries=False)  # the new facts are returned beside them
         new, ended, disputed = map(views.relations, (added.changed.said, added.changed.ended, added.changed.disputed))

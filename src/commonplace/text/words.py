@@ -10,15 +10,16 @@ from commonplace.lazy_regex import lazy_pattern
 
 def word_lists(path: Path) -> dict[str, frozenset[str]]:
     """Return the word lists of a file by name: one entry per line, `[name]` begins a list, `#` a comment."""
-    return {name: frozenset(words) for name, words in _lists(path, "[").items()}
+    return {name: frozenset(words) for name, words in sections(path).items()}
 
 
 def patterns(path: Path) -> dict[str, re.Pattern[str]]:
     """Return the case-insensitive patterns of a file by name: `@name` begins one, each line is an alternative."""
-    return {name: lazy_pattern("|".join(ways), re.IGNORECASE) for name, ways in _lists(path, "@").items()}
+    return {name: lazy_pattern("|".join(ways), re.IGNORECASE) for name, ways in sections(path, "@").items()}
 
 
-def _lists(path: Path, mark: str) -> dict[str, list[str]]:
+def sections(path: Path, mark: str = "[") -> dict[str, list[str]]:
+    """Return the lines below each `[name]` of a file, by name."""
     lists: dict[str, list[str]] = {}
     for line in entries(path):
         if line.startswith(mark):
