@@ -203,11 +203,8 @@ class Graph:
         of_source, of_target = ("" if value is None else kinds.entity(name, value) for name, value in types)
         start, end = _start_of("valid_from", valid_from, now), _start_of("valid_to", valid_to, now)
         if start is not None and end is not None and end <= start:
-            raise UsageError(
-                f"valid_to {valid_to!r} is not after valid_from {valid_from!r}",
-                remedy="give the later",
-                parameters=("valid_to", "valid_from"),
-            )
+            problem = f"valid_to {valid_to!r} is not after valid_from {valid_from!r}"
+            raise UsageError(problem, remedy="give the later", parameters=("valid_to", "valid_from"))
         assertion = Assertion(
             "",
             ends[0],
@@ -274,12 +271,8 @@ class Graph:
             UsageError: it is not disputed.
         """
         checked_reason = _redacted("reason", reason)
-        return self._write(
-            lambda service: service.settle(
-                relation_uuid, checked_reason, validate.one_of("verdict", verdict, VERDICTS)
-            ),
-            relation_uuid,
-        )
+        kind = validate.one_of("verdict", verdict, VERDICTS)
+        return self._write(lambda service: service.settle(relation_uuid, checked_reason, kind), relation_uuid)
 
     def search_entities(
         self,
@@ -355,9 +348,8 @@ class Graph:
             max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; default: 2,500.
         """
         names = validate.labels("entity_names", entity_names)
-        budget = validate.int_in(
-            "max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, MIN_TOKENS, MAX_TOKENS
-        )
+        tokens = DEFAULT_TOKENS if max_tokens is None else max_tokens
+        budget = validate.int_in("max_tokens", tokens, MIN_TOKENS, MAX_TOKENS)
         validate.text("query", query)
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
@@ -399,13 +391,8 @@ class Graph:
         """
         validate.int_in("depth", depth, 1, MAX_DEPTH)
         validate.int_in("limit", limit, 1, MAX_NEIGHBOURS)
-        return self._read(
-            lambda reader: reader.neighbourhood(entity, depth, limit),
-            entity,
-            as_of=as_of,
-            valid_at=valid_at,
-            include_past=include_past,
-        )
+        filters = {"as_of": as_of, "valid_at": valid_at, "include_past": include_past}
+        return self._read(lambda reader: reader.neighbourhood(entity, depth, limit), entity, **filters)
 
     def path(
         self,
@@ -418,9 +405,8 @@ class Graph:
     ) -> views.GraphPath:
         """Return a shortest path of at most `max_depth` facts, 1–12, in either direction; empty if there is none."""
         validate.int_in("max_depth", max_depth, 1, MAX_PATH)
-        return self._read(
-            lambda reader: reader.path(source, target, max_depth), source, target, as_of=as_of, valid_at=valid_at
-        )
+        when = {"as_of": as_of, "valid_at": valid_at}
+        return self._read(lambda reader: reader.path(source, target, max_depth), source, target, **when)
 
     def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> views.Timeline:
         """Return what began and ended for an entity, oldest first, past facts included."""
@@ -671,19 +657,11 @@ class Graph:
         Texts of a graph are short and often alike, and none may be less likely because another is as near. So each has
         its own score, raised where a lower-ranked text scores higher.
         """
-        request = Request(
-            query=query,
-            namespace=namespace,
-            limit=limit,
-            method="two-stage",
-            wanted=Filter(),
-            min_score=0.0,
-            stage1_limit=max(limit, self._runtime.settings.search.stage1_limit),
-        )
+        depth = max(limit, self._runtime.settings.search.stage1_limit)
+        request = Request(query, namespace, limit, "two-stage", Filter(), min_score=0.0, stage1_limit=depth)
         result = self._runtime.search(request)
-        coverage, words, dense = (
-            np.array([hit.signals[name] for hit in result.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)
-        )
+        signals, names = [hit.signals for hit in result.hits], (COVERAGE, WORDS, DENSE)
+        coverage, words, dense = (np.array([each[name] for each in signals], np.float32) for name in names)
         embedder = self._runtime.embedder.stamp.of("entity").name if dense.any() else ""
         alone = text_scores(embedder, coverage, words, dense, result.trace.passages)
         lifted = np.maximum.accumulate(alone[::-1])[::-1].tolist()

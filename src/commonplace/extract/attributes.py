@@ -103,10 +103,8 @@ class Attributes:
             return
         doubtful = doubtful_places(self._tokens)
         for begin, start, clause in self._clauses():
-            change = PATTERNS["change"]
-            self._is_change = self._is_corrected or bool(
-                change.search(self._text[begin : start + len(clause)]) or change.match(clause)
-            )
+            change, said = PATTERNS["change"], self._text[begin : start + len(clause)]
+            self._is_change = self._is_corrected or bool(change.search(said) or change.match(clause))
             index, last = self._place(start), self._place(start + len(clause))
             begins = [begin - self._begin for begin in self._tokens.start[index : last + 1]]
             words = [self._tokens.lower[index + n] for n, at in enumerate(begins) if self._text[at : at + 1] != " "]

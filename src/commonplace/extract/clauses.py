@@ -106,9 +106,7 @@ def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[St
 
 MOVING_AWAY: Final = lists.MOVING | {"relocate", "settle"}
 _TELLING: Final = frozenset(lemma for lemma, *_ in RULES) | lists.MOVING | {"decide"}
-TRIGGERS: Final = frozenset(
-    ["is", "are", "was", "were", *(word for word, forms in FORMS.items() if forms[0].lemma in _TELLING)]
-)
+TRIGGERS: Final = {"is", "are", "was", "were"}.union(word for word, ways in FORMS.items() if ways[0].lemma in _TELLING)
 _AT: Final = frozenset("of at for with in".split())
 _FURTHEST_OBJECT: Final = 24
 _REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split())
@@ -137,12 +135,8 @@ class Clauses:
 
     def statements(self) -> Iterator[Statement]:
         verbs = [index for index, lower in enumerate(self.tokens.lower) if lower in TRIGGERS][:_MAX_VERBS]
-        groups = [
-            group
-            for verb in verbs
-            if verb not in self._inside and verb not in self.line.dated
-            if (group := read_group(self.tokens, verb)) is not None
-        ]
+        outside = (verb for verb in verbs if verb not in self._inside and verb not in self.line.dated)
+        groups = [group for verb in outside if (group := read_group(self.tokens, verb)) is not None]
         for number, group in enumerate(groups):
             if not self._doubtful[group.verb]:
                 end = self.tokens.count

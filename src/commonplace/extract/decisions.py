@@ -134,10 +134,7 @@ def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[S
     else:
         targets, stop = read_behind(line, index)
     # A liked common noun is an entity of type preference.
-    liked = [
-        replace(target, type="preference") if not target.is_name and target.type == "concept" else target
-        for target in targets
-        if not target.anaphor
-    ]
+    named = (target for target in targets if not target.anaphor)
+    liked = [one if one.is_name or one.type != "concept" else replace(one, type="preference") for one in named]
     for source, target in product(subject, liked):
         yield stated(group, source, target, "PREFERS", stop, source_types=_PERSON, is_past=False)

@@ -134,16 +134,8 @@ class Entities:
         for index in order:
             entity = self._all[index]
             # A concept that occurs only inside longer phrases is no entity: `API` in `the payments API`.
-            is_part = (
-                not entity.is_used
-                and entity.type == "concept"
-                and all(
-                    any(
-                        self._phrases.get(before, 0) >= end for before in range(max(start - _MAX_NAME_LENGTH, 0), start)
-                    )
-                    for start, end in entity.spans
-                )
-            )
+            is_plain = not entity.is_used and entity.type == "concept"
+            is_part = is_plain and all(self._is_in_phrase(*span) for span in entity.spans)
             if not entity.is_sure or is_part:
                 continue
             is_acronym = entity.name.isupper() and entity.confidence <= _ACRONYM
@@ -154,6 +146,10 @@ class Entities:
             spans = outermost(entity.spans)
             entities.append(ExtractedEntity(entity.name, entity.type, spans, aliases, round(entity.confidence, 2)))
         return entities, new_indexes
+
+    def _is_in_phrase(self, start: int, end: int) -> bool:
+        begins = range(max(start - _MAX_NAME_LENGTH, 0), start)
+        return any(self._phrases.get(begin, 0) >= end for begin in begins)
 
     def _new(self, name: str, type_: str, confidence: float) -> int:
         self._all.append(_Entity(name, type_, confidence, self.sentence, is_sure=False))

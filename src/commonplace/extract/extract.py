@@ -39,6 +39,7 @@ _LIKELY_FIRM: Final = 0.5
 
 
 _KINDS: Final[Mapping[str, Callable[[str], bool]]] = {
+    **{name: words.__contains__ for name, words in lists.WORDS.items()},
     "ANY": bool,
     "NUMBER": str.isdigit,
     "MAN": lambda word: word.endswith("man"),
@@ -61,9 +62,7 @@ class _Item(NamedTuple):
         """Return whether a word, or a name of these types, matches."""
         if not isinstance(word, str):
             return not word.isdisjoint(self.ways)
-        return word in self.ways or any(
-            _KINDS[way](word) if way in _KINDS else word in lists.WORDS.get(way, ()) for way in self.ways
-        )
+        return word in self.ways or any(_KINDS[way](word) for way in self.ways if way in _KINDS)
 
 
 class _Row(NamedTuple):
@@ -112,20 +111,12 @@ def beside(line: Line) -> Iterator[Statement]:
         before = tokens.lower[max(left.first - 3, 0) : left.first]
         words: list[str | frozenset[str]]
         words = [*before, names[0], *gap, names[1], *tokens.lower[right.last : right.last + 3]]
-        row = next(
-            (
-                row
-                for row in _ROWS
-                if not any(map(frozenset.isdisjoint, names, row.names))
-                and any(_fits(row.items, words[begin:]) for begin in range(len(before) + 1))
-            ),
-            None,
-        )
+        rows = (row for row in _ROWS if not any(map(frozenset.isdisjoint, names, row.names)))
+        parts = [words[begin:] for begin in range(len(before) + 1)]
+        row = next((row for row in rows if any(_fits(row.items, part) for part in parts)), None)
         # `Theater` in `Ford's Theater` is the rest of a name that begins earlier.
-        is_rest = any(
-            name.is_weak and name.last - name.first == 1 and tokens.at(name.first - 1) in lists.POSSESSIVE
-            for name in (left, right)
-        )
+        weak = (name for name in (left, right) if name.is_weak and name.last - name.first == 1)
+        is_rest = any(tokens.at(name.first - 1) in lists.POSSESSIVE for name in weak)
         if row is None or is_rest:
             continue
         source, target = (right, left) if row.is_reversed else (left, right)
@@ -254,11 +245,8 @@ class _Reader:
         if tokens.count > _SHORT and lists.ENGLISH.isdisjoint(tokens.lower):
             mentions = [replace(name, is_weak=True) if name.confidence <= _GUESSED_KINDS else name for name in mentions]
         dates = self._dates_of(tokens)
-        dated = frozenset(
-            index
-            for date in dates
-            for index in range(bisect_right(tokens.end, date.start), bisect_left(tokens.start, date.end))
-        )
+        places = (range(bisect_right(tokens.end, day.start), bisect_left(tokens.start, day.end)) for day in dates)
+        dated = frozenset(chain.from_iterable(places))
         mentions = [mention for mention in mentions if mention.first not in dated] if dated else mentions
         line = Line(tokens, mentions, dated)
         # A label sets the speaker from here on: `Mira: I moved to Oslo`.
@@ -275,15 +263,9 @@ class _Reader:
     def result(self) -> Extraction:
         """Return the extraction, each claim once."""
         entities, indexes = self._entities.certain_entities()
-        claims = {
-            (claim.source, claim.target, claim.type, claim.span, claim.is_end): claim
-            for claim in reversed(self._claims)
-        }
-        renumbered = [
-            claim.moved(indexes)
-            for claim in reversed(claims.values())
-            if claim.ends <= indexes.keys() and indexes[claim.source] != indexes[claim.target]
-        ]
+        claims = {(one.source, one.target, one.type, one.span, one.is_end): one for one in reversed(self._claims)}
+        certain = (claim for claim in reversed(claims.values()) if claim.ends <= indexes.keys())
+        renumbered = [claim.moved(indexes) for claim in certain if indexes[claim.source] != indexes[claim.target]]
         departures = [departure.moved(indexes) for departure in self._departures if departure.target in indexes]
         return Extraction(tuple(entities), tuple(renumbered), tuple(self._dates), tuple(departures))
 
@@ -368,12 +350,9 @@ class _Reader:
         source = self._entities.place_of(departure.source) if departure.source.anaphor != NOBODY else None
         if target is None or len(self._departures) >= _MAX_RETRACTED:
             return
-        self._claims[first:] = [
-            replace(claim, doubt=claim.doubt or departure.doubt)
-            if claim.is_end and claim.target == target and source in (None, claim.source)
-            else claim
-            for claim in self._claims[first:]
-        ]
+        for index, claim in enumerate(self._claims[first:], first):
+            if claim.is_end and claim.target == target and source in (None, claim.source):
+                self._claims[index] = replace(claim, doubt=claim.doubt or departure.doubt)
         is_own = departure.source.anaphor in (NOBODY, "i", "we")
         tokens = settler.line.tokens
         sentence, span = tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])

@@ -70,9 +70,8 @@ def is_lasting(tail: list[str]) -> bool:
     """Return whether the words after a new value, without dates, are all compatible with its holding from now on."""
     if tail[:1] == ["as"]:
         return lists.NO_STAFF.isdisjoint(tail)
-    return not _WHY.isdisjoint(tail[:1]) or lists.LASTING.issuperset(
-        word for word in tail if not _CLOCK.fullmatch(word)
-    )
+    rest = (word for word in tail if not _CLOCK.fullmatch(word))
+    return not _WHY.isdisjoint(tail[:1]) or lists.LASTING.issuperset(rest)
 
 
 def is_hedged(text: str) -> bool:
@@ -82,9 +81,8 @@ def is_hedged(text: str) -> bool:
 
 def is_recurring(words: str, *, is_event: bool) -> bool:
     """Return whether words name a time that comes again: `every Sunday`, `on weekends`, of a state also `in winter`."""
-    return PATTERNS["recurring"].search(words) is not None or (
-        not is_event and PATTERNS["seasonal"].search(words) is not None
-    )
+    names = ("recurring",) if is_event else ("recurring", "seasonal")
+    return any(PATTERNS[name].search(words) for name in names)
 
 
 HEARSAY: Final = 0.45

@@ -26,6 +26,7 @@ class Kind(NamedTuple):
 
 
 NOTHING: Final = Kind("", 0.0)
+_FIRM: Final = Kind("organization", 0.9)
 
 
 def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, before: str = "") -> Kind:
@@ -80,14 +81,13 @@ def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Ki
 
 _LISTS: Final[tuple[tuple[frozenset[str], Kind], ...]] = (
     (lists.CONCEPT_ACRONYMS - lists.ROLES, Kind("concept", 0.6)),
-    (lists.ORGANIZATIONS, Kind("organization", 0.9)),
+    (lists.ORGANIZATIONS, _FIRM),
     (lists.SURNAMES, Kind("person", 0.7)),
     (lists.DEMONYMS | lists.ROLES | lists.TITLES | lists.SUFFIXES, NOTHING),
 )
 
-_NO_SURNAMES: Final = (
-    *(lists.KINDS, lists.DEMONYMS, lists.CONCEPT_ACRONYMS, lists.TOOLS, _PLACES),
-    lists.TITLED_NOUNS,
+_NO_SURNAMES: Final = _PLACES.union(
+    lists.KINDS, lists.DEMONYMS, lists.CONCEPT_ACRONYMS, lists.TOOLS, lists.TITLED_NOUNS
 )
 _NOUN_ENDS: Final = tuple("ing tion ment ness ity ism ics ance ence ware work ship ology".split())
 
@@ -95,13 +95,9 @@ _NOUN_ENDS: Final = tuple("ing tion ment ness ity ism ics ance ence ware work sh
 def _looks_like_person(words: Sequence[str]) -> bool:
     """Return whether one to three capitalised words are no likely common nouns and in no list of other things."""
     names = [word for word in words if word not in lists.PARTICLES]
-    return 0 < len(names) <= 3 and all(
-        len(word) > 1
-        and word.replace("-", "").replace("'", "").isalpha()
-        and not word.endswith(_NOUN_ENDS)
-        and not any(word in other for other in _NO_SURNAMES)
-        for word in names
-    )
+    if any(len(word) < 2 or word.endswith(_NOUN_ENDS) or word in _NO_SURNAMES for word in names):
+        return False
+    return 0 < len(names) <= 3 and all(word.replace("-", "").replace("'", "").isalpha() for word in names)
 
 
 Rule = tuple[Callable[[Sequence[str]], bool], Kind]
@@ -113,11 +109,8 @@ _RULES: Final[tuple[Rule, ...]] = (
         ),
         Kind("person", 0.9),
     ),
-    (lambda words: words[-1] in lists.ORGANIZATION_HEADS, Kind("organization", 0.9)),
-    (
-        lambda words: ("of" in words or "for" in words) and not lists.ORGANIZATION_OF.isdisjoint(words[:-2]),
-        Kind("organization", 0.9),
-    ),
+    (lambda words: words[-1] in lists.ORGANIZATION_HEADS, _FIRM),
+    (lambda words: ("of" in words or "for" in words) and not lists.ORGANIZATION_OF.isdisjoint(words[:-2]), _FIRM),
     (lambda words: "&" in words, Kind("organization", 0.8)),
     (
         lambda words: words[-1] in lists.PLACE_HEADS and (words[0] not in lists.FIRST_NAMES or words[-1] == "county"),
@@ -198,9 +191,7 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
 
 def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Split a place from the capitals after it, `Tokyo YOMIURI SHIMBUN`, and `U.S.` from the name after it."""
-    is_office = last - first > 2 and any(
-        tokens.lower[index] in lists.ORGANIZATION_HEADS for index in range(first + 2, last)
-    )
+    is_office = tokens.any_of(lists.ORGANIZATION_HEADS, first + 2, last)
     for cut in range(first + 1, last):
         word, before = tokens.word[cut], tokens.word[cut - 1]
         is_country = cut == first + 1 and tokens.lower[first] in ("u.s", "u.k") and not is_office
@@ -244,11 +235,8 @@ _SURNAME: Final = lazy_pattern(r"(?:Mc|Mac|De|Di|Du|Van|La|Le|Fitz|O'|D')[A-Z]")
 def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
     """Return the kind of a word, code if it is quoted, by its spelling: `auth.ts`, `src/auth`, `parse()`, `redis`."""
     lower = word.lower()
-    if (
-        len(word) > _MAX_WORD_LENGTH
-        or not _LETTER.search(word)
-        or (word.isalpha() and word.islower() and not quoted and lower not in lists.TOOLS)
-    ):
+    is_plain = word.isalpha() and word.islower() and not quoted and lower not in lists.TOOLS
+    if is_plain or len(word) > _MAX_WORD_LENGTH or not _LETTER.search(word):
         return None
     if lower.startswith(("http://", "https://")):
         return Kind("file", 0.9)
@@ -411,9 +399,7 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
     if behind == "," and _is_region_at(tokens, last + 1):
         return Kind("place", _CERTAIN)
     # Verbs, kinship and roles that only people have: `… said`, `wife …`, `…, the owner`.
-    is_doing = (
-        behind in lists.SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in lists.DONE_TO_PEOPLE)
-    )
+    is_doing = behind in lists.SPEAKING or (behind in ("was", "is") and next_ in lists.DONE_TO_PEOPLE)
     is_kin = (before in lists.ROLES or before in lists.KIN) and tokens.word[first - 1].islower()
     has_role = next_ in ("a", "an", "the", "former") and tokens.any_of(lists.ROLES, last + 2, last + 5)
     is_person = is_doing or is_kin or (behind == "," and (next_ == "who" or has_role))

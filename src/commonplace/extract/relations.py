@@ -231,9 +231,8 @@ class Settler:
         target_type = fitting_type(self.entities, statement.target, statement.target_types)
         if source_type is None or target_type is None:
             return None
-        source_phrase, target_phrase = (
-            None if self._is_anybody(end) else self._owned(end) for end in (statement.source, statement.target)
-        )
+        ends = (statement.source, statement.target)
+        source_phrase, target_phrase = (None if self._is_anybody(end) else self._owned(end) for end in ends)
         if source_phrase is None or target_phrase is None:
             return None
         statement = replace(statement, source=source_phrase, target=target_phrase)

@@ -29,7 +29,5 @@ STOPS: Final = _PLAIN | WORDS["STOPS_TOO"]
 """Words that never occur inside a noun phrase."""
 BREAKERS: Final = (_PLAIN - WORDS["NO_BREAKERS"]) | WORDS["BREAKERS"]
 """Words that never occur inside a name, whatever their case."""
-KINDS: Final = {
-    word: kind for kind in "file project tool organization place event person".split() for word in WORDS[f"KIND {kind}"]
-}
+KINDS: Final = {word: name[5:] for name, words in WORDS.items() if name.startswith("KIND ") for word in words}
 """Entity type by the last word of a common noun phrase."""

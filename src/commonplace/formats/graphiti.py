@@ -30,6 +30,7 @@ _DEFAULT_TYPE: Final = "concept"
 _MENTIONS: Final = uuid.UUID("0f0d8b3e-5f6a-5f7b-9a53-6f2d9a1c7f10")
 """UUIDv5 namespace of the edges from an episode to an entity; the name holds both ids."""
 _EDGE_ENDS: Final = ("source_node_uuid", "target_node_uuid")
+_UNFIT: Final = (dict, list, type(None))
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -236,11 +237,6 @@ def _json_text(value: object) -> str:
 
 def _scalars(attributes: str) -> dict[str, Any]:
     """Return attributes without our own `_`, and without nulls and objects, which Graphiti's databases refuse."""
-    return {
-        name: value
-        for name, value in json.loads(attributes).items()
-        if name != "_"
-        and not any(
-            isinstance(item, dict | list) or item is None for item in (value if isinstance(value, list) else [value])
-        )
-    }
+    own = ((name, value) for name, value in json.loads(attributes).items() if name != "_")
+    listed = ((name, value, value if isinstance(value, list) else [value]) for name, value in own)
+    return {name: value for name, value, parts in listed if not any(isinstance(one, _UNFIT) for one in parts)}

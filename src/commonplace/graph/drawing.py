@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -92,12 +92,9 @@ def draw(subgraph: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | 
         start, end = day(fact.valid_from), day(fact.valid_to)
         note = ", ".join(filter(None, (when(fact) if start or end else "", "disputed" * fact.disputed)))
         edges.append(_Edge(source, target, label, sentence, start, end, note, state or "now"))
-    counts = [
-        _count(len(shown), len(nodes), "entity", "entities"),
-        _count(len(edges), len(facts), "fact", "facts"),
-        "there is more" if subgraph.is_capped else "",
-    ]
-    notes = [f"as of {day(as_of)}" if as_of is not None else "", ", ".join(filter(None, counts))]
+    counts = [_count(len(shown), len(nodes), "entity", "entities"), _count(len(edges), len(facts), "fact", "facts")]
+    counts += ["there is more"] * subgraph.is_capped
+    notes = [f"as of {day(as_of)}" if as_of is not None else "", ", ".join(counts)]
     title = next((name for name, node in zip(names, shown, strict=True) if node.uuid == subgraph.centre), "")
     return DRAWINGS[form](_Picture(shown, names, edges, subgraph.centre, title, " · ".join(filter(None, notes))))
 
@@ -234,12 +231,7 @@ def _mermaid(picture: _Picture) -> str:
     return "\n".join([*lines, ""])
 
 
-DRAWINGS: Final[Mapping[str, Callable[[_Picture], str]]] = {
-    "svg": _svg,
-    "graphml": _graphml,
-    "dot": _dot,
-    "mermaid": _mermaid,
-}
+DRAWINGS: Final = {"svg": _svg, "graphml": _graphml, "dot": _dot, "mermaid": _mermaid}
 
 
 def _in_dot(text: str) -> str:

@@ -225,11 +225,8 @@ class Entities:
                 self._graph.put(replace(alias, episode=home))
         has_name = any(name.normal == normal(entity.name) for name in kept)
         times_said = [episode.reference_time for episode in times.values()]
-        mended = replace(
-            entity,
-            name=entity.name if has_name else max(kept, key=lambda name: (len(name.name), name.name)).name,
-            valid_from=min(times_said, default=entity.valid_from or 0.0),
-        )
+        name = entity.name if has_name else max(kept, key=lambda alias: (len(alias.name), alias.name)).name
+        mended = replace(entity, name=name, valid_from=min(times_said, default=entity.valid_from or 0.0))
         events = self._graph.happenings("entity", entity.id)
         if any(event.episode in deleted for event in events):
             self._graph.drop(Happening, kind="entity", subject=entity.id)
@@ -251,18 +248,11 @@ class Entities:
                 own_names = ", ".join(repr(alias.name) for alias in (*leaving, *staying))
                 raise UsageError(f"{entity.name!r:.80} has no name {name!r:.80}", remedy=f"it has {own_names:.500}")
         if not leaving or not staying:
-            raise UsageError(
-                f"of {entity.name!r:.80}, {'all' if leaving else 'no'} names would leave",
-                remedy="name some of its names",
-            )
+            problem = f"of {entity.name!r:.80}, {'all' if leaving else 'no'} names would leave"
+            raise UsageError(problem, remedy="name some of its names")
         mentions = self._leaving_mentions(entity, stored_forms, forms)
-        created = replace(
-            with_merged(entity, []),
-            id=made_id(),
-            name=next((alias.name for alias in leaving if alias.name == entity.name), leaving[0].name),
-            created_at=self._now,
-            summary="",
-        )
+        name = next((alias.name for alias in leaving if alias.name == entity.name), leaving[0].name)
+        created = replace(with_merged(entity, []), id=made_id(), name=name, created_at=self._now, summary="")
         self._graph.put(*(replace(alias, entity=created.id) for alias in leaving))
         self.name_again(created)
         self._graph.drop_mentions(mentions)

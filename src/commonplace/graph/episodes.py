@@ -6,6 +6,7 @@ changes.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -45,9 +46,8 @@ def take_out(
         stating = ((id_, item) for id_, item in said if item.episode or item.saying == "said")
         gone |= facts.keys() - {id_ for id_, item in stating if not gone & {item.episode, item.of} and item.of != id_}
         facts |= subjects_of(graph, [item.episode for _, item in said if item.of in gone])[1]
-    before, erased = keys.revise(
-        graph.relations(list(facts)).values(), lambda id_, item: None if gone & {id_, item.episode, item.of} else item
-    )
+    stated = graph.relations(list(facts)).values()
+    before, erased = keys.revise(stated, lambda id_, item: None if gone & {id_, item.episode, item.of} else item)
     graph.erase_episodes(episodes)
     after, reopened = graph.relations(list(before)), []
     for id_, old in before.items():
@@ -72,10 +72,9 @@ class Added:
 
 def prepare(texts: Texts, extraction: Extraction) -> None:
     """Embed the texts that an extraction will most likely write, before the transaction begins."""
-    texts.prepare(
-        [fact_text(claim.fact, claim.type, claim.aspect) for claim in extraction.claims]
-        + [names_text(cleaned(entity.name)[:MAX_NAME_CHARACTERS], entity.aliases) for entity in extraction.entities]
-    )
+    facts = [fact_text(claim.fact, claim.type, claim.aspect) for claim in extraction.claims]
+    names = [(cleaned(entity.name)[:MAX_NAME_CHARACTERS], entity.aliases) for entity in extraction.entities]
+    texts.prepare([*facts, *itertools.starmap(names_text, names)])
 
 
 def add_episode(
@@ -109,13 +108,9 @@ def add_episode(
             writer.depart(statement, resolved)
         else:
             writer.claim(statement, resolved)
-    return Added(
-        episode,
-        tuple(dict.fromkeys(entity.id for entity in resolved)),
-        writer.facts.finish(),
-        "added" if stored is None else "replaced",
-        tuple(dict.fromkeys(writer.notices)),
-    )
+    ids = dict.fromkeys(entity.id for entity in resolved)
+    outcome: AdditionOutcome = "added" if stored is None else "replaced"
+    return Added(episode, tuple(ids), writer.facts.finish(), outcome, tuple(dict.fromkeys(writer.notices)))
 
 
 class _EpisodeWriter:
@@ -138,13 +133,9 @@ class _EpisodeWriter:
             entity = self._entities.of_name(named.name, named.type, self._episode, named.aliases)
             resolved.append(entity)
             # An entity whose name does not occur gets a mention too: mentions record which episodes support an entity.
-            by_name = {
-                cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span
-                for span in reversed(named.spans or ((0, 0),))
-            }
-            self._graph.put(
-                *(Mention(self._episode.id, "entity", entity.id, *span, name) for name, span in by_name.items())
-            )
+            spans, id_ = reversed(named.spans or ((0, 0),)), self._episode.id
+            by_name = {cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span for span in spans}
+            self._graph.put(*(Mention(id_, "entity", entity.id, *span, name) for name, span in by_name.items()))
         return resolved
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
@@ -473,11 +464,8 @@ _ENDS: Final = {
 
 
 def itself(name: str) -> UsageError:
-    return UsageError(
-        f"source and target both mean {name!r:.80}",
-        remedy="a fact is about two things; name another one",
-        parameters=("source", "target"),
-    )
+    problem = f"source and target both mean {name!r:.80}"
+    return UsageError(problem, remedy="a fact is about two things; name another one", parameters=("source", "target"))
 
 
 def add_fact(graph: GraphChange, runtime: GraphRuntime, fact: Assertion, types: tuple[str, str] = ("", "")) -> Added:

@@ -31,11 +31,8 @@ _MAX_VALUES: Final = 2_000
 _MAX_VALUE_LENGTH: Final = 80
 """Length above which a JSON string is read as text instead of as the name of an entity."""
 
-_KEYS: Final = {
-    key: tuple(meaning.split())
-    for meaning, keys in word_lists(Path(__file__).with_name("json_keys.txt")).items()
-    for key in keys
-}
+_KEYS_OF: Final = word_lists(Path(__file__).with_name("json_keys.txt"))
+_KEYS: Final = {key: tuple(meaning.split()) for meaning, keys in _KEYS_OF.items() for key in keys}
 """Relation type, and entity type of the value, by key of a plain JSON object."""
 _FACT_KEYS: Final = ("source", "target", "relation_type", "fact")
 _TYPE_KEYS: Final = ("entity_type", "type", "kind")
@@ -106,13 +103,10 @@ class _JoinedExtraction:
         if place == len(self.entities):
             self.entities.append(found)
         else:
-            merged = self.entities[place]
-            self.entities[place] = replace(
-                merged,
-                spans=(*merged.spans, *found.spans),
-                aliases=tuple(dict.fromkeys((*merged.aliases, *found.aliases))),
-                confidence=max(merged.confidence, found.confidence),
-            )
+            old = self.entities[place]
+            spans, aliases = (*old.spans, *found.spans), tuple(dict.fromkeys((*old.aliases, *found.aliases)))
+            confidence = max(old.confidence, found.confidence)
+            self.entities[place] = replace(old, spans=spans, aliases=aliases, confidence=confidence)
         return place
 
     def extraction(self) -> Extraction:

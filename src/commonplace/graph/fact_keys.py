@@ -105,12 +105,8 @@ class FactKeys:
                 self._graph.put_relation(relation, self._runtime.texts.of_relation(relation) if old is None else None)
                 relations[relation.id] = relation
         # The home of the assertion becomes the fact that it was resolved to.
-        self._write(
-            [
-                replace(effect, evidence=replace(effect.evidence, home=effect.relation)) if effect.is_own else effect
-                for effect in effects
-            ]
-        )
+        homes = [replace(one.evidence, home=one.relation) if one.is_own else one.evidence for one in effects]
+        self._write([replace(one, evidence=evidence) for one, evidence in zip(effects, homes, strict=True)])
         for effect in effects:
             if effect.is_own:
                 self._changed.said[effect.relation] = None
@@ -185,11 +181,11 @@ class FactKeys:
 
     def said_of(self, relations: Iterable[str]) -> list[tuple[str, Assertion]]:
         """Return the assertions of facts, each with the id of its fact."""
-        types = {id_: fact.type for id_, fact in self._graph.relations(list(relations)).items()}
-        pairs = (
-            (id_, assertion_of(row, types[id_])) for id_ in types for row in self._graph.happenings("relation", id_)
+        stored = self._graph.relations(list(relations))
+        rows = (
+            (id_, fact.type, row) for id_, fact in stored.items() for row in self._graph.happenings("relation", id_)
         )
-        return [(id_, assertion) for id_, assertion in pairs if assertion is not None]
+        return [(id_, said) for id_, type_, row in rows if (said := assertion_of(row, type_)) is not None]
 
     def _roots(self, assertions: Iterable[Assertion]) -> dict[str, str]:
         return roots(self._graph, [end for assertion in assertions for end in (assertion.source, assertion.target)])
@@ -213,8 +209,5 @@ def _happening(effect: Effect) -> Happening:
 
 
 def _mentions(effects: Iterable[Effect]) -> list[Mention]:
-    return [
-        Mention(own.evidence.episode, "relation", own.relation, own.evidence.start, own.evidence.end)
-        for own in effects
-        if own.is_own and own.evidence.episode
-    ]
+    own = ((effect.relation, effect.evidence) for effect in effects if effect.is_own and effect.evidence.episode)
+    return [Mention(said.episode, "relation", id_, said.start, said.end) for id_, said in own]

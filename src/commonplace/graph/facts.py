@@ -270,9 +270,7 @@ def first_said(evidence: Assertion, id_: str, type_: str, end_ids: tuple[str, st
 
 
 _FROM_ASSERTIONS: Final = ("text", "order", "confidence", "trust", "group", "sentence", "aspect", "doubt")
-_SHARED: Final = tuple(
-    item.name for item in fields(Relation) if item.name in Fact.__dataclass_fields__ and item.name != "attributes"
-)
+_SHARED: Final = tuple(name for name in Relation.__slots__ if name in Fact.__slots__ and name != "attributes")
 """Fields that `Fact` and `Relation` share."""
 _REMEMBERED: Final = tuple(item.name for item in fields(Fact) if item.name not in (*_SHARED, "text", "attributes"))
 """Other fields of `Fact`, stored in the internal attributes of the relation if they are set."""

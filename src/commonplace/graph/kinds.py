@@ -54,19 +54,16 @@ def kinds_of(settings: GraphSettings) -> Kinds:
     for setting, names in (("graph.entity_types", entities), ("graph.relation_types", relations)):
         for name in names:
             if not _TYPE.fullmatch(name):
-                raise UsageError(
-                    f"{setting} holds {name!r:.80}", remedy="give names of letters, digits and _, up to 60 characters"
-                )
+                remedy = "give names of letters, digits and _, up to 60 characters"
+                raise UsageError(f"{setting} holds {name!r:.80}", remedy=remedy)
     added, singles = (
         tuple(_APART.sub("_", name.strip()).upper() for name in names) for names in (relations, settings.single_valued)
     )
     types = (*RELATION_TYPES, *added)
     for name in singles:
         if name not in types:
-            raise UsageError(
-                f"graph.single_valued holds {name!r:.80}, which is no type of relations",
-                remedy=f"give some of {', '.join(types)}",
-            )
+            problem = f"graph.single_valued holds {name!r:.80}, which is no type of relations"
+            raise UsageError(problem, remedy=f"give some of {', '.join(types)}")
     added_entities = (_APART.sub("_", name.strip()).lower() for name in entities)
     return Kinds((*ENTITY_TYPES, *added_entities), types, (*SINGLE_VALUED, *singles))
 
@@ -76,11 +73,8 @@ def _matching_type(name: str, value: object, types: Sequence[str], setting: str)
     for type_ in types:
         if type_.lower() == normalized:
             return type_
-    raise UsageError(
-        f"{name} is {value!r:.80}",
-        remedy=f"give one of {', '.join(types)}, or add yours to the setting {setting}",
-        parameters=(name,),
-    )
+    remedy = f"give one of {', '.join(types)}, or add yours to the setting {setting}"
+    raise UsageError(f"{name} is {value!r:.80}", remedy=remedy, parameters=(name,))
 
 
 def is_added(fact: str) -> bool:

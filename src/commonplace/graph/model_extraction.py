@@ -54,29 +54,21 @@ def moment(date: str, now: float, dates: Sequence[Mention]) -> float | None:
 
 
 _APART: Final = lazy_pattern(r"[\s-]+")
-_NO_ENTITY: Final = frozenset(
-    "date time datetime duration number quantity amount money percent percentage age url".split()
-)
-_TYPE_OF: Final = {
-    name: type_ for type_, names in word_lists(Path(__file__).with_name("model_types.txt")).items() for name in names
-}
+_NAMES_OF: Final = word_lists(Path(__file__).with_name("model_types.txt"))
+_TYPE_OF: Final = {name: type_ for type_, names in _NAMES_OF.items() for name in names}
 """Types of this package, by what models call them."""
-_OTHER_ENTITY: Final = "concept"
-_OTHER_RELATION: Final = "RELATED_TO"
 
 
 def entity_type(label: str, kinds: Kinds) -> str:
     """Return the entity type that a model means, `concept` if unknown; "" for dates and numbers."""
     name = _APART.sub("_", label.strip()).lower()
-    if name in kinds.entity_types:
-        return name
-    return "" if name in _NO_ENTITY else _TYPE_OF.get(name, _OTHER_ENTITY)
+    return name if name in kinds.entity_types else _TYPE_OF.get(name, "concept")
 
 
 def relation_type(label: str, kinds: Kinds) -> str:
     """Return the relation type that a model means, `RELATED_TO` if unknown."""
     name = _APART.sub("_", label.strip()).upper()
-    return name if name in kinds.relation_types else _TYPE_OF.get(name, _OTHER_RELATION)
+    return name if name in kinds.relation_types else _TYPE_OF.get(name, "RELATED_TO")
 
 
 MAX_ENTITIES: Final = 200
@@ -307,10 +299,8 @@ def _ask(open_generator: Callable[[], Generator], text: Text) -> tuple[Extractio
             return borne_out(json_of(answer), text)
         except ProviderError as error:
             if not tries_left:
-                raise ProviderError(
-                    f"{generator.name} answered twice with what is of no use: {error.args[0]}",
-                    remedy="try again, or choose another model",
-                ) from error
+                problem = f"{generator.name} answered twice with what is of no use: {error.args[0]}"
+                raise ProviderError(problem, remedy="try again, or choose another model") from error
             fault = f"That answer cannot be used: {error.args[0]}. Give the whole answer once more, as one JSON object."
             messages += [Message("assistant", answer[:_MAX_ECHO_LENGTH]), Message("user", fault)]
     raise AssertionError

@@ -29,9 +29,7 @@ KEY: Final = "\x1f"
 _ARTICLES: Final = lazy_pattern(r"^(?:the\s+(?=\S)|an?\s+(?=\S\S))")
 """Leading articles; `a` before a single letter is none, as in `A B`."""
 _TITLES: Final = lazy_pattern(r"^(?:dr|mr|mrs|ms|miss|prof|professor|sir)\b\.?\s+(?=\S)")
-_LEGAL: Final = lazy_pattern(
-    r"[\s,]+(?:inc|ltd|llc|gmbh|ag|corp|corporation|plc|co|sarl|bv|limited)\.?$", re.IGNORECASE
-)
+_LEGAL: Final = lazy_pattern(r"(?i)[\s,]+(?:inc|ltd|llc|gmbh|ag|corp|corporation|plc|co|sarl|bv|limited)\.?$")
 _KIND_WORDS: Final = lazy_pattern(r"\s+(?:project|library|framework|database|language|tool|platform)$", re.IGNORECASE)
 _POSSESSIVE: Final = lazy_pattern(r"(?<=\w)['’]s?$")
 _MARKS: Final = lazy_pattern("[\u0300-\u036f]")
@@ -50,9 +48,8 @@ _DAY: Final = lazy_pattern(
 )
 _EXTENSION: Final = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
-_SAME: Final = {
-    form: line.split()[0] for line in entries(Path(__file__).with_name("synonyms.txt")) for form in line.split()
-}
+_SYNONYMS: Final = [line.split() for line in entries(Path(__file__).with_name("synonyms.txt"))]
+_SAME: Final = {form: forms[0] for forms in _SYNONYMS for form in forms}
 """Best-known form of well-known names, by form."""
 _NAMES_AT_HAND: Final = 1_024
 """Number of names whose forms are cached; writing a name needs them several times."""
@@ -248,11 +245,8 @@ _CONTINENTS: Final = frozenset(
 _WIDE: Final = frozenset(map(best_known, COUNTRIES)) | _CONTINENTS
 
 
-_COUNTRY_OF: Final = {
-    best_known(city): best_known(country)
-    for country, _, cities in (line.partition(":") for line in entries(Path(__file__).with_name("cities.txt")))
-    for city in cities.split(",")
-}
+_CITIES: Final = [line.partition(":") for line in entries(Path(__file__).with_name("cities.txt"))]
+_COUNTRY_OF: Final = {best_known(city): best_known(line[0]) for line in _CITIES for city in line[2].split(",")}
 """Country of each city, both in `best_known` form."""
 _STATES: Final = frozenset(map(best_known, STATES))
 

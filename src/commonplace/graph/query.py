@@ -225,14 +225,11 @@ class GraphReader:
             hits = self.search(namespace, query, count)
             if kind == "relation":
                 hits = self._without_types(hits, namespace, query, count)
-            worded = hits.worded
-            passed = keep(
-                [id_ for id_, score in hits.scores.items() if worded is None or score >= least[id_ not in worded]]
-            )
-            if len(passed) >= limit or len(hits.scores) < count or count == MAX_IDS_PER_QUERY:
+            scores, worded = hits.scores, hits.worded
+            passed = keep([id_ for id_, score in scores.items() if worded is None or score >= least[id_ not in worded]])
+            if len(passed) >= limit or len(scores) < count or count == MAX_IDS_PER_QUERY:
                 break
-        scores = {id_: score for id_, score in hits.scores.items() if id_ in passed}
-        return TextHits(scores, hits.is_degraded, hits.notices)
+        return replace(hits, scores={id_: score for id_, score in scores.items() if id_ in passed}, worded=None)
 
     def _without_types(self, hits: TextHits, namespace: str, query: str, limit: int) -> TextHits:
         """Score facts that share only words of their type with the query by the rest of the query.
@@ -297,9 +294,8 @@ class GraphReader:
     def path(self, source: str, target: str, max_depth: int) -> views.GraphPath:
         graph = self._graph
         start, goal = (find_entity(graph, name).id for name in (source, target))
-        shortest = shortest_path(
-            start, goal, adjacent(graph, self.filters), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
-        )
+        limits = {"max_depth": max_depth, "max_visited": MAX_VISITED, "fan_out": FAN_OUT}
+        shortest = shortest_path(start, goal, adjacent(graph, self.filters), **limits)
         entities = self._build.entities(shortest.ids, has_summaries=False)
         return views.GraphPath(entities, self._build.relations(shortest.edges), shortest.is_capped)
 
@@ -398,12 +394,9 @@ class GraphReader:
         facts = graph.relations(list(dict.fromkeys([*hits.scores, *near.edges])))
         chosen = sorted(facts.values(), key=order)[:max_facts]
         ends = dict.fromkeys([*starts, *(end for relation in chosen for end in (relation.source, relation.target))])
-        text, entities, shown = describe(
-            self._build.entities(ends, distances=distances, has_summaries=False),
-            self._with_overtaken(chosen, hits.scores),
-            max_tokens=max_tokens,
-            count=count,
-        )
+        found = self._build.entities(ends, distances=distances, has_summaries=False)
+        stated = self._with_overtaken(chosen, hits.scores)
+        text, entities, shown = describe(found, stated, max_tokens=max_tokens, count=count)
         return views.GraphContext(text, entities, shown, count(text), tuple(missing), hits.is_degraded, hits.notices)
 
     def _with_overtaken(self, facts: Sequence[Relation], scores: Mapping[str, float]) -> tuple[views.RelationView, ...]:
@@ -429,10 +422,7 @@ class GraphReader:
             before = {"uuid": view.uuid, "target_name": view.target_name, "fact": view.fact}
             marks[id_] = {"overtook": {**before, "valid_from": since, "valid_to": until}}
         marks |= self._replaced(facts)
-        return tuple(
-            replace(view, attributes={**marks[view.uuid], **view.attributes}) if view.uuid in marks else view
-            for view in found
-        )
+        return tuple(replace(view, attributes={**marks.get(view.uuid, {}), **view.attributes}) for view in found)
 
     def _replaced(self, relations: Sequence[Relation]) -> dict[str, dict[str, dict[str, str]]]:
         """Return `superseded_by`, by id, of current facts whose memories may all have been replaced by newer ones."""

@@ -129,10 +129,8 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
     """Raise a `UsageError` if an entity has more names than `MAX_ALIASES`."""
     names = {alias.normal for alias in names_among(aliases)}
     if len(names) > MAX_ALIASES:
-        raise UsageError(
-            f"an entity has {len(names):,} names, the limit is {MAX_ALIASES}",
-            remedy="leave out names that are not used",
-        )
+        problem = f"an entity has {len(names):,} names, the limit is {MAX_ALIASES}"
+        raise UsageError(problem, remedy="leave out names that are not used")
 
 
 def refuse_odd_detail(event: Happening) -> None:

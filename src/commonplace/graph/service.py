@@ -59,11 +59,9 @@ class GraphService:
             kept, gone = (find_entity(graph, name) for name in (keep, other))
             names = {alias.normal for rows in graph.aliases([kept.id, gone.id]).values() for alias in names_among(rows)}
             if len(names) > MAX_ALIASES:
-                raise UsageError(
-                    f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is"
-                    f" {MAX_ALIASES}",
-                    remedy="keep them apart, or split names off first",
-                )
+                both = f"{kept.name!r:.80} and {gone.name!r:.80}"
+                problem = f"{both} have {len(names):,} names, the limit of one is {MAX_ALIASES}"
+                raise UsageError(problem, remedy="keep them apart, or split names off first")
             moved = Entities(graph, self._runtime).merge(kept, gone, reason)
         [entity, merged] = self._views.entities([kept.id, gone.id])
         return Merging(entity, merged, self._views.relations(moved), reason)
@@ -75,9 +73,8 @@ class GraphService:
             whole = find_entity(graph, entity)
             merged = list(graph.entities(merged_into(whole)).values())
             if not names and not merged:
-                raise UsageError(
-                    f"nothing was merged into {whole.name!r:.80}", remedy="name what is to be an entity of its own"
-                )
+                problem = f"nothing was merged into {whole.name!r:.80}"
+                raise UsageError(problem, remedy="name what is to be an entity of its own")
             forms = {normal(name) for name in names}
             aliases = graph.aliases([member.id for member in merged])
             alias_forms = {member.id: {alias.normal for alias in aliases.get(member.id, ())} for member in merged}
@@ -175,7 +172,5 @@ def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
 
 
 def remove_facts(graph: GraphChange, runtime: GraphRuntime, relations: Sequence[str]) -> None:
-    removed = set(relations)
-    FactKeys(graph, runtime).revise(
-        graph.relations(relations).values(), lambda id_, assertion: None if id_ in removed else assertion
-    )
+    removed = graph.relations(relations)
+    FactKeys(graph, runtime).revise(removed.values(), lambda id_, said: None if id_ in removed else said)

@@ -41,11 +41,9 @@ def describe(
     return fence(items), tuple(entities[: numbers[0]]), tuple(facts[: numbers[1]])
 
 
-def entity_item(entity: EntityView) -> FenceItem:
-    names = f" (also {', '.join(entity.aliases[:_MAX_NAMES])})" if entity.aliases else ""
-    return FenceItem(
-        f"entity:{entity.uuid}", f"{entity.name}{names}", f"{entity.entity_type}, trust {entity.trust:.2f}"
-    )
+def entity_item(view: EntityView) -> FenceItem:
+    names = f" (also {', '.join(view.aliases[:_MAX_NAMES])})" if view.aliases else ""
+    return FenceItem(f"entity:{view.uuid}", f"{view.name}{names}", f"{view.entity_type}, trust {view.trust:.2f}")
 
 
 def fact_item(fact: RelationView) -> FenceItem:

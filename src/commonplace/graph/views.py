@@ -500,9 +500,7 @@ class ViewBuilder:
         summaries = {}
         for id_, edges in chosen.items():
             facts = (relations[link.id].fact.strip() for link in edges if link.id in relations)
-            text = " ".join(
-                dict.fromkeys(fact if fact.endswith((".", "!", "?", "…")) else f"{fact}." for fact in facts)
-            )
+            text = " ".join(dict.fromkeys(one if one.endswith((".", "!", "?", "…")) else f"{one}." for one in facts))
             summaries[id_] = text if len(text) <= SUMMARY_CHARACTERS else f"{text[: SUMMARY_CHARACTERS - 1].rstrip()}…"
         return summaries
 

@@ -13,7 +13,6 @@ from commonplace.graph import names
 from commonplace.graph.names import (
     _SAME,
     MAX_NAME_CHARACTERS,
-    NamedEntity,
     are_compatible,
     better_name,
     checked,
@@ -141,13 +140,16 @@ def test_nothing_is_kept_of_a_name_that_nobody_can_see(name: str) -> None:
 # Which known entity a name means; precision comes first.
 
 
-def known(*names: str, type: str = "concept", at: float = 0.0) -> NamedEntity:  # noqa: A002
-    return NamedEntity(Entity(names[0], names[0], type, created_at=at), names)
+Named = tuple[Entity, tuple[str, ...]]
 
 
-def found(name: str, type_: str, *candidates: NamedEntity) -> str | None:
+def known(*names: str, type: str = "concept", at: float = 0.0) -> Named:  # noqa: A002
+    return Entity(names[0], names[0], type, created_at=at), names
+
+
+def found(name: str, type_: str, *candidates: Named) -> str | None:
     chosen = choose(name, type_, candidates)
-    return None if chosen is None else chosen.entity.name
+    return None if chosen is None else chosen.name
 
 
 @pytest.mark.parametrize(
@@ -173,8 +175,8 @@ def found(name: str, type_: str, *candidates: NamedEntity) -> str | None:
         ("3 Sept 2026", "concept", known("September 3rd, 2026")),
     ],
 )
-def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidate: NamedEntity) -> None:
-    assert found(name, type_, candidate) == candidate.entity.name
+def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidate: Named) -> None:
+    assert found(name, type_, candidate) == candidate[0].name
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidat
         ("3 June 2026", "concept", known("June 3")),
     ],
 )
-def test_a_name_that_only_looks_alike_is_a_new_entity(name: str, type_: str, candidate: NamedEntity) -> None:
+def test_a_name_that_only_looks_alike_is_a_new_entity(name: str, type_: str, candidate: Named) -> None:
     assert found(name, type_, candidate) is None
 
 
@@ -215,8 +217,8 @@ def test_an_entity_of_just_that_name_goes_before_others() -> None:
 
 def test_of_several_of_the_same_name_the_type_decides_and_then_the_age() -> None:
     first, second = known("Stripe", type="tool", at=1.0), known("Stripe", type="organization", at=2.0)
-    assert choose("Stripe", "organization", [first, second]) is second
-    assert choose("Stripe", "concept", [second, first]) is first
+    assert choose("Stripe", "organization", [first, second]) is second[0]
+    assert choose("Stripe", "concept", [second, first]) is first[0]
 
 
 def test_a_base_name_of_two_paths_means_neither() -> None:
@@ -249,7 +251,7 @@ def test_what_is_the_name_itself_is_no_key_beside_it() -> None:
     """Most names are plain: each key is a row, and a longer name is looked up under its plain parts too."""
     assert stored_keys("Mira", "person") == stored_keys("auth.ts", "file") == stored_keys("Redis", "tool") == ()
     assert stored_keys("Mira Okafor", "person") == keys("Mira Okafor", "person")
-    assert choose("Mira Okafor", "person", [NamedEntity(Entity("1", "Okafor", "concept", 0.0), ("Okafor",))]) is None
+    assert choose("Mira Okafor", "person", [(Entity("1", "Okafor", "concept", 0.0), ("Okafor",))]) is None
 
 
 # Other forms of a name: which mean the same, and which only look so. A wrong "the same" joins two lives.

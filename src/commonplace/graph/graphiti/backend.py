@@ -295,22 +295,17 @@ def session_of(
     is_database = uri.partition("://")[0].lower() in _DATABASES
     target = command or ("" if is_database else uri)
     if not target:
-        raise UsageError(
-            "graph.backend is graphiti-mcp, and no server is named",
-            remedy="set graph.graph_uri to its address, or graph.server to the command that starts it",
-        )
+        remedy = "set graph.graph_uri to its address, or graph.server to the command that starts it"
+        raise UsageError("graph.backend is graphiti-mcp, and no server is named", remedy=remedy)
     user, password = settings.graph_user, environ.get(PASSWORD, "")
     if target.lower().startswith(("http://", "https://")):
         address = address_of(target, "graph.graph_uri")
         if address.path.endswith("/sse"):
-            raise UsageError(
-                f"{address} uses a transport that MCP no longer has",
-                remedy="start Graphiti's server with --transport http, and name its /mcp",
-            )
+            remedy = "start Graphiti's server with --transport http, and name its /mcp"
+            raise UsageError(f"{address} uses a transport that MCP no longer has", remedy=remedy)
         if password and address.scheme == "http" and not address.is_inside:
-            raise UsageError(
-                f"the password of {address} would go out unencrypted", remedy="give an https:// address, or one inside"
-            )
+            problem = f"the password of {address} would go out unencrypted"
+            raise UsageError(problem, remedy="give an https:// address, or one inside")
         basic = b64encode(f"{user}:{password}".encode()).decode()
         headers = {"Authorization": f"Basic {basic}" if user else f"Bearer {password}"} if password else {}
         name = f"the MCP server {address}"
@@ -409,9 +404,8 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
 def _still_found(tools: GraphitiTools, graph: GraphReading, group: str, label: str) -> str:
     """Say what a search still finds of the data of the namespace in a group; "" if nothing."""
     facts = graph.list_relations(GraphFilter(groups=(label,), with_past=True), limit=_PROBES)
-    names = {
-        entity.name for entity in graph.entities([end for fact in facts for end in (fact.source, fact.target)]).values()
-    }
+    ends = [end for fact in facts for end in (fact.source, fact.target)]
+    names = {entity.name for entity in graph.entities(ends).values()}
     for name in sorted(names)[:_PROBES]:
         nodes = tools.search_nodes(name, [group], 10, now=0.0)
         if any(node.name in names for node in nodes):

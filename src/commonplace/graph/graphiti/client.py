@@ -143,10 +143,8 @@ class GraphitiTools:
         opened = self._ask(transport, "initialize", params, timeouts)
         agreed = opened.get("protocolVersion")
         if agreed not in VERSIONS:
-            raise ProviderError(
-                f"{self.name} speaks version {agreed!r:.30} of the protocol",
-                remedy=f"one of {', '.join(VERSIONS)} is understood",
-            )
+            problem = f"{self.name} speaks version {agreed!r:.30} of the protocol"
+            raise ProviderError(problem, remedy=f"one of {', '.join(VERSIONS)} is understood")
         transport.tell(notification("notifications/initialized", {}), timeouts)
         tools = self._ask(transport, "tools/list", {}, timeouts).get("tools")
         listed = tools if isinstance(tools, list) else []
@@ -168,11 +166,8 @@ class GraphitiTools:
 
     def _result(self, tool: str, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer of a tool, however the server wraps it."""
-        texts = [
-            item.get("text")
-            for item in result.get("content") or ()
-            if isinstance(item, dict) and item.get("type") == "text"
-        ]
+        parts = (part for part in result.get("content") or () if isinstance(part, dict))
+        texts = [part.get("text") for part in parts if part.get("type") == "text"]
         if result.get("isError"):
             raise self._failed(tool, " ".join(map(str, texts)))
         content: Any = result.get("structuredContent")
@@ -195,10 +190,8 @@ class GraphitiTools:
         with self.within_limit():
             self._opened()
         if missing := sorted(NEEDED - self._tools):
-            raise ProviderError(
-                f"the MCP server has no tool {' and no '.join(missing)}",
-                remedy="name one of Graphiti's in graph.graph_uri",
-            )
+            problem = f"the MCP server has no tool {' and no '.join(missing)}"
+            raise ProviderError(problem, remedy="name one of Graphiti's in graph.graph_uri")
         return self._tools
 
     def add_memory(self, episode: Episode) -> None:

@@ -173,16 +173,13 @@ def _document(file: Path, data: bytes, now: float) -> Document:
     entities = [clean(read_entity(record, path, now)) for path, record in lists[ENTITIES]]
     items = [read_relation(record, path, now) for path, record in lists[RELATIONS]]
     relations = [replace(item, relation=clean(item.relation)) for item in items]
-    for part, ids in (
-        (EPISODES, [record.id for record in episodes]),
-        (ENTITIES, [record.id for record in entities]),
-        (RELATIONS, [item.relation.id for item in relations]),
-    ):
-        for id_, (path, _) in zip(ids, lists[part], strict=True):
-            if id_ in places:
-                where = f"{path}.uuid"
-                raise ConfigError(f"{where} is {id_!r:.60}, as that of {places[id_]}", path=where, remedy="")
-            places[id_] = path
+    listed: list[Episode | Entity | Relation] = [*episodes, *entities, *(item.relation for item in relations)]
+    paths = [path for name in _LISTS[:-1] for path, _ in lists[name]]
+    for stored, path in zip(listed, paths, strict=True):
+        if stored.id in places:
+            where = f"{path}.uuid"
+            raise ConfigError(f"{where} is {stored.id!r:.60}, as that of {places[stored.id]}", path=where, remedy="")
+        places[stored.id] = path
     mentions = tuple(read_mention(record, path) for path, record in lists[MENTIONS])
     return Document(file, tuple(episodes), tuple(entities), tuple(relations), mentions, places)
 
@@ -219,9 +216,10 @@ def _new_of(graph: GraphReading, document: Document) -> tuple[Document, Migratio
     listed = {episode.id for episode in document.episodes}
     cited = [ref for item in document.relations for ref in item.episodes] + [ref for ref, _ in document.mentions]
     present = graph.episodes([*listed, *cited]).keys()
+    episodes_here, entities_here = present | listed, stored | entities
     facts = graph.relations([edge.relation.id for edge in document.relations]).keys()
     relations = [
-        replace(edge, episodes=tuple(id_ for id_ in edge.episodes if id_ in present or id_ in listed))
+        replace(edge, episodes=tuple(id_ for id_ in edge.episodes if id_ in episodes_here))
         for edge in sorted(document.relations, key=lambda edge: (edge.relation.created_at, edge.relation.id))
         if edge.relation.id not in facts
     ]
@@ -230,9 +228,7 @@ def _new_of(graph: GraphReading, document: Document) -> tuple[Document, Migratio
         episodes=tuple(episode for episode in document.episodes if episode.id not in present),
         entities=tuple(node for node in document.entities if node.id not in stored),
         relations=tuple(relations),
-        mentions=tuple(
-            pair for pair in document.mentions if pair[0] in {*present, *listed} and pair[1] in {*stored, *entities}
-        ),
+        mentions=tuple(pair for pair in document.mentions if pair[0] in episodes_here and pair[1] in entities_here),
     )
     counts, totals = ((len(part.episodes), len(part.entities), len(part.relations)) for part in (missing, document))
     return missing, Migration(document.path, *counts, known=sum(totals) - sum(counts))

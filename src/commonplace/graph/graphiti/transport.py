@@ -21,6 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from subprocess import PIPE
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final
 
@@ -39,8 +40,7 @@ _WAITING: Final = 100
 """Number of lines read ahead; a server that prints more blocks."""
 _SESSION, _VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 _REMEDIES: Final = {
-    401: "set COMMONPLACE_GRAPH_PASSWORD",
-    403: "set COMMONPLACE_GRAPH_PASSWORD",
+    **dict.fromkeys((401, 403), "set COMMONPLACE_GRAPH_PASSWORD"),
     404: "check the path of graph.graph_uri; Graphiti's is /mcp",
     421: "name the host that the server allows",
 }
@@ -99,13 +99,8 @@ class Stdio:
         """Queue a message for the writer thread: a write to a full pipe would block past the deadline."""
         if self._process is None:
             try:
-                process = subprocess.Popen(
-                    self._command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=self._printed,
-                    env={**os.environ, **self._environment},
-                )
+                variables = {**os.environ, **self._environment}
+                process = subprocess.Popen(self._command, stdin=PIPE, stdout=PIPE, stderr=self._printed, env=variables)
             except OSError as error:
                 problem = f"{self._command[0]} cannot be started: {error.strerror}"
                 raise ProviderError(problem, remedy="check graph.graph_uri") from error
@@ -163,12 +158,8 @@ class StreamableHttp:
 
     def __init__(self, address: Endpoint, headers: Mapping[str, str]) -> None:
         self._address = address
-        self._headers = {
-            "Accept": "application/json, text/event-stream",
-            "User-Agent": "commonplace",
-            "Content-Type": "application/json",
-            **headers,
-        }
+        types = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        self._headers = {**types, "User-Agent": "commonplace", **headers}
         self._is_open = False
 
     def ask(self, message: Mapping[str, Any], timeouts: Timeouts) -> dict[str, Any]:
