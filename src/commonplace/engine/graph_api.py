@@ -82,18 +82,12 @@ class Graph:
         settings, namespace = runtime.settings.graph, runtime.namespace
         if settings.backend != "local":  # nothing is sent or started yet
             from commonplace.graph.graphiti.backend import Backend, session_of
+            from commonplace.graph.graphiti.client import group_of
 
-            tools = session_of(settings, os.environ, time.monotonic, namespace)
-            self._backend = Backend(
-                tools,
-                Outbox(runtime.store, namespace, runtime.now),
-                runtime.store.lock(runtime.directory / LOCK),
-                partial(runtime.store.graph, namespace),
-                self._memory_text,
-                runtime.now,
-                namespace,
-                settings.group,
-            )
+            tools, outbox = session_of(settings, os.environ, namespace), Outbox(self._store, namespace, runtime.now)
+            lock, graph = self._store.lock(runtime.directory / LOCK), partial(self._store.graph, namespace)
+            group = partial(group_of, namespace, default=settings.group)
+            self._backend = Backend(tools, outbox, lock, graph, self._memory_text, runtime.now, group)
 
     def add_episode(  # noqa: PLR0913 - the options of a facade
         self,
@@ -137,7 +131,8 @@ class Graph:
         body, notices = _content(content, runtime.settings.memory.max_bytes, is_json=kind == "json")
         if uuid is not None:
             validate.reject_invalid_id(uuid)
-        author, start = validate.one_of("origin", origin, ORIGINS), _start_of("reference_time", reference_time, now)
+        author = validate.one_of("origin", origin, ORIGINS)
+        start = _time("reference_time", reference_time, now, is_start=True)
         episode = Episode(
             id=uuid or made_id(),
             content=body,
@@ -201,7 +196,8 @@ class Graph:
             raise itself(ends[0])
         types = (("source_type", source_type), ("target_type", target_type))
         of_source, of_target = ("" if value is None else kinds.entity(name, value) for name, value in types)
-        start, end = _start_of("valid_from", valid_from, now), _start_of("valid_to", valid_to, now)
+        times = (("valid_from", valid_from), ("valid_to", valid_to))
+        start, end = (_time(name, moment, now, is_start=True) for name, moment in times)
         if start is not None and end is not None and end <= start:
             problem = f"valid_to {valid_to!r} is not after valid_from {valid_from!r}"
             raise UsageError(problem, remedy="give the later", parameters=("valid_to", "valid_from"))
@@ -619,14 +615,9 @@ class Graph:
         types: Sequence[str] = (),
     ) -> views.QueryFilters:
         now = self._runtime.now()
-        return views.QueryFilters(
-            now,
-            None if as_of is None else moment_in_words("as_of", as_of, now),
-            None if valid_at is None else moment_in_words("valid_at", valid_at, now),
-            validate.boolean("include_past", include_past),
-            validate.texts("group_ids", groups),
-            tuple(types),
-        )
+        times = _time("as_of", as_of, now), _time("valid_at", valid_at, now)
+        past, labels = validate.boolean("include_past", include_past), validate.texts("group_ids", groups)
+        return views.QueryFilters(now, *times, past, labels, tuple(types))
 
     def _near(self, centre: str | None, scope: views.QueryFilters) -> GraphReader:
         """Run `_before`, and return a reader that ranks results near an entity first; None or "" for no centre."""
@@ -693,7 +684,7 @@ def leave_graphiti(store: Store, settings: GraphSettings, namespace: str, sent_i
         names = backend.named_groups(groups)
         return backend.Removal(outside=(f"data of this namespace sent to Graphiti, in {names}: deletion is queued",))
     try:
-        session = backend.session_of(settings, os.environ, time.monotonic, namespace)
+        session = backend.session_of(settings, os.environ, namespace)
     except UsageError as error:
         return backend.Removal(outside=(backend.unreached(groups, str(error)),))
     unsent = {item.id for item in outbox.items() if item.what != "delete" and item.sent_at is None}
@@ -711,8 +702,8 @@ def _redacted(name: str, text: str) -> str:
     return redact(validate.short_text(name, text)).text
 
 
-def _start_of(name: str, moment: Moment | None, now: float) -> float | None:
-    return None if moment is None else moment_in_words(name, moment, now, is_start=True)
+def _time(name: str, moment: Moment | None, now: float, *, is_start: bool = False) -> float | None:
+    return None if moment is None else moment_in_words(name, moment, now, is_start=is_start)
 
 
 def _content(content: object, max_bytes: int, *, is_json: bool) -> tuple[str, tuple[str, ...]]:

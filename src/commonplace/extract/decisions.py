@@ -60,12 +60,10 @@ def written_down(line: Line) -> Iterator[Statement]:
     yield from chosen(line, group, [_team(line)], targets, stop)
 
 
-def chosen(
-    line: Line, group: VerbGroup, subject: list[Phrase], targets: list[Phrase], stop: int
-) -> Iterator[Statement]:
+def chosen(line: Line, group: VerbGroup, subject: list[Phrase], targets: list[Phrase], end: int) -> Iterator[Statement]:
     """Yield a decision of its purpose, if the text states one, and of its deciders, if they are named."""
     # `For billing we chose Stripe`: the purpose comes first.
-    purposes = purpose(line, stop) or (read_behind(line, 1)[0] if line.tokens.at(0) == "for" else [])
+    purposes = purpose(line, end) or (read_behind(line, 1)[0] if line.tokens.at(0) == "for" else [])
     sources = [phrase for phrase in subject if not (phrase.anaphor and purposes)]
     for target in targets:
         for source in (*sources, *purposes):
@@ -73,7 +71,7 @@ def chosen(
             # One project may have separate decisions for its frontend and its backend.
             doubt = BESIDE if purposes and source not in purposes else ""
             tense = {"is_event": True, "is_past": True, "is_future": False, "doubt": doubt}
-            yield stated(group, source, target, "DECIDED", max(stop, 1), source_types=types, **tense)
+            yield stated(group, source, target, "DECIDED", max(end, 1), source_types=types, **tense)
 
 
 def purpose(line: Line, start: int) -> list[Phrase]:

@@ -14,18 +14,7 @@ from commonplace.errors import UsageError
 from commonplace.extract.model import ExtractedEntity
 from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion
-from commonplace.graph.names import (
-    KEY,
-    MAX_NAME_CHARACTERS,
-    better_name,
-    choose,
-    cleaned,
-    lookups,
-    names_among,
-    normal,
-    shown_names,
-    stored_keys,
-)
+from commonplace.graph.names import better_name, choose, clipped, lookups, names_among, normal, shown_names, stored_keys
 from commonplace.graph.runtime import GraphRuntime, all_merged, made_id, merged_into, with_merged
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
@@ -48,7 +37,7 @@ class Entities:
 
     def of_name(self, name: str, type_: str, episode: Episode, aliases: Sequence[str] = ()) -> Entity:
         """Return the entity that an episode names; create it, or write what the episode adds to it."""
-        name, at = cleaned(name)[:MAX_NAME_CHARACTERS], episode.reference_time
+        name, at = clipped(name), episode.reference_time
         stored = known_by(self._graph, name, type_)
         if stored is None:
             id_ = self._graph.make_id(made_id(), "entity")
@@ -84,8 +73,8 @@ class Entities:
 
     def expect(self, named: Sequence[ExtractedEntity]) -> None:
         """Prefetch what `of_name` will look up: the candidates for names, and the bearers of their aliases."""
-        forms = [form for one in named for form in lookups(cleaned(one.name)[:MAX_NAME_CHARACTERS], one.type)]
-        aliases = [cleaned(alias)[:MAX_NAME_CHARACTERS] for one in named for alias in one.aliases]
+        forms = [form for one in named for form in lookups(clipped(one.name), one.type)]
+        aliases = [clipped(alias) for one in named for alias in one.aliases]
         self._graph.expect(dict.fromkeys((*forms, *map(normal, filter(None, aliases)))), limit=MAX_CANDIDATES)
 
     def keep(self, entity: Entity, giver: Episode) -> Entity:
@@ -98,7 +87,7 @@ class Entities:
         names = names_among(stored)
         keys = {key for alias in names for key in stored_keys(alias.name, entity.type)}
         for alias in stored:
-            if alias.normal.startswith(KEY) and alias.normal not in keys:
+            if not alias.name and alias.normal not in keys:
                 self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
         for key in sorted(keys - {alias.normal for alias in stored}):
             self._graph.put(Alias(entity.id, "", key, entity.created_at))
@@ -111,7 +100,7 @@ class Entities:
         """Add names to an entity; skip stored ones, and those that are the main name of another entity."""
         stored = {alias.normal: alias for alias in aliases}
         has_changed = False
-        for name in dict.fromkeys(cleaned(raw)[:MAX_NAME_CHARACTERS] for raw in names):
+        for name in dict.fromkeys(clipped(raw) for raw in names):
             form = normal(name) if name else ""
             if not form or len(stored) >= MAX_ALIASES or (form in stored and (episode.id or not stored[form].episode)):
                 continue

@@ -18,7 +18,7 @@ from commonplace.graph.entities import Entities
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, fact_of, key_of
-from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
+from commonplace.graph.names import clipped, has_extension
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, made_id, names_text, roots, subjects_of
 from commonplace.ingest.passages import Destination
 from commonplace.lazy_regex import lazy_pattern
@@ -73,7 +73,7 @@ class Added:
 def prepare(texts: Texts, extraction: Extraction) -> None:
     """Embed the texts that an extraction will most likely write, before the transaction begins."""
     facts = [fact_text(claim.fact, claim.type, claim.aspect) for claim in extraction.claims]
-    names = [(cleaned(entity.name)[:MAX_NAME_CHARACTERS], entity.aliases) for entity in extraction.entities]
+    names = [(clipped(entity.name), entity.aliases) for entity in extraction.entities]
     texts.prepare([*facts, *itertools.starmap(names_text, names)])
 
 
@@ -99,7 +99,7 @@ def add_episode(
             return Added(stored, tuple(entities), Changed(facts), "unchanged")
         take_out(graph, runtime, [episode.id])
     graph.put(episode)
-    writer = _EpisodeWriter(graph, runtime, episode, content or episode.content, leaving)
+    writer = _EpisodeWriter(graph, runtime, replace(episode, content=content or episode.content), leaving)
     resolved = writer.entities(extraction.entities)
     statements: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
     # Departures go first: a claim in the same place states the successor for the same aspect of the same entity.
@@ -114,14 +114,11 @@ def add_episode(
 
 
 class _EpisodeWriter:
-    def __init__(
-        self, graph: GraphChange, runtime: GraphRuntime, episode: Episode, content: str, leaving: Sequence[str]
-    ) -> None:
+    def __init__(self, graph: GraphChange, runtime: GraphRuntime, episode: Episode, leaving: Sequence[str]) -> None:
         self.notices: list[str] = []
         self._graph = graph
         self._runtime = runtime
         self._episode = episode
-        self._content = content
         self._entities = Entities(graph, runtime, leaving)
         self.facts = FactKeys(graph, runtime)
 
@@ -134,7 +131,7 @@ class _EpisodeWriter:
             resolved.append(entity)
             # An entity whose name does not occur gets a mention too: mentions record which episodes support an entity.
             spans, id_ = reversed(named.spans or ((0, 0),)), self._episode.id
-            by_name = {cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span for span in spans}
+            by_name = {clipped(self._episode.content[slice(*span)]): span for span in spans}
             self._graph.put(*(Mention(id_, "entity", entity.id, *span, name) for name, span in by_name.items()))
         return resolved
 
@@ -143,17 +140,9 @@ class _EpisodeWriter:
         if source.id == target.id:
             self.notices.append(f"a fact that relates {source.name!r:.80} to itself was skipped")
             return
-        assertion = self._assertion(
-            claim,
-            home="",
-            source=source.id,
-            target=target.id,
-            saying="denied" if claim.is_end else "once" if claim.is_former else "said",
-            valid_from=claim.valid_from,
-            valid_to=claim.valid_to,
-            confidence=claim.confidence,
-            doubt=claim.doubt,
-        )
+        saying = "denied" if claim.is_end else "once" if claim.is_former else "said"
+        more = {"saying": saying, "valid_from": claim.valid_from, "confidence": claim.confidence}
+        assertion = self._assertion(claim, source=source.id, target=target.id, **more)
         keys = {(claim.type, claim.aspect)}
         if not claim.aspect and not self._runtime.kinds.is_single(claim.type):
             # A claim without an aspect applies to all stored aspects of the fact.
@@ -166,6 +155,7 @@ class _EpisodeWriter:
 
     def _assertion(self, statement: Claim | Departure, **values: Any) -> Assertion:
         episode, (start, end) = self._episode, statement.span
+        values = {"home": "", "valid_to": statement.valid_to, "doubt": statement.doubt, **values}
         values |= {"trust": episode.trust, "group": episode.group, "episode": episode.id, "start": start, "end": end}
         return Assertion(text=statement.fact, at=episode.created_at, told=episode.reference_time, **values)
 
@@ -174,8 +164,8 @@ class _EpisodeWriter:
         target = entities[departure.target]
         if target.type == "person" and not departure.type:
             return
-        ends = departure.source, departure.successor
-        source, successor = ("" if index is None else entities[index].id for index in ends)
+        others = departure.source, departure.successor
+        source, successor = ("" if index is None else entities[index].id for index in others)
         only = GraphFilter(types=(departure.type,) if departure.type else _LEFT)
         relations = self._graph.relations_of([target.id], only, limit=None).get(target.id, [])
         for relation in relations:
@@ -188,18 +178,8 @@ class _EpisodeWriter:
             if departure.aspect and fact.aspect != departure.aspect:
                 continue
             doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
-            ended = self._assertion(
-                departure,
-                home=relation.id,
-                source=relation.source,
-                target=target.id,
-                saying="denied",
-                valid_to=departure.valid_to,
-                aspect=fact.aspect,
-                doubt=doubt,
-                type=relation.type,
-                of=relation.id,
-            )
+            ends = {"source": relation.source, "target": target.id, "type": relation.type, "aspect": fact.aspect}
+            ended = self._assertion(departure, home=relation.id, saying="denied", doubt=doubt, of=relation.id, **ends)
             self.facts.say(ended)
             if successor and successor not in (relation.source, target.id) and doubt != UNSURE:
                 begun = replace(ended, saying="said", valid_from=departure.valid_to, valid_to=None)

@@ -14,7 +14,7 @@ from commonplace.extract import extract
 from commonplace.extract.modality import HEARSAY
 from commonplace.extract.model import Claim, Departure, ExtractedEntity, Extraction
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
+from commonplace.graph.names import cleaned, clipped, has_extension, normal
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import word_lists
 from commonplace.types.graph import EpisodeSource
@@ -191,7 +191,7 @@ class _JsonReader(_JoinedExtraction):
     def _entity(self, name: str, type_: str) -> int:
         start = self._find(name)
         spans = ((start, start + len(name)),) if self._content.startswith(name, start) else ()
-        return self.place(ExtractedEntity(cleaned(name)[:MAX_NAME_CHARACTERS], type_, spans))
+        return self.place(ExtractedEntity(clipped(name), type_, spans))
 
     def _claim(self, source: int, target: int, relation: str, fact: str = "") -> None:
         head, tail = self.entities[source], self.entities[target]

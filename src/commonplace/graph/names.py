@@ -73,6 +73,11 @@ def cleaned(name: str) -> str:
     return clean if any(category not in _UNSEEN and category[0] not in "MZ" for category in categories) else ""
 
 
+def clipped(name: str) -> str:
+    """Return a name as stored, of any length."""
+    return cleaned(name)[:MAX_NAME_CHARACTERS]
+
+
 def checked(field: str, name: object) -> str:
     """Return the stored form of a name from a caller; raise a `UsageError` if it is empty, too long or invisible."""
     clean = cleaned(name) if isinstance(name, str) and not _HALVES.search(name) else ""

@@ -63,6 +63,7 @@ class Backend:
     Attributes:
         lock: held by the process that delivers.
         graph, words_of: return the current graph, and the text of a version of a memory.
+        group: returns the name at Graphiti of a group.
         answered: entities that Graphiti has returned, by id; none of its tools reads one by its id.
     """
 
@@ -72,8 +73,7 @@ class Backend:
     graph: Callable[[], GraphReading]
     words_of: Callable[[str, int], str]
     now: Callable[[], float]
-    namespace: str
-    default_group: str
+    group: Callable[[str], str]
     answered: dict[str, Entity] = field(default_factory=dict)
     _rests_until: float = 0.0
     _why: str = ""
@@ -108,9 +108,6 @@ class Backend:
         unsure = sum(item.sent_at is not None for item in remaining)
         given_up = sum(item.refusals >= MAX_REFUSALS for item in remaining)
         return Delivery(NAME, len(delivered), len(remaining), unsure, given_up, tuple(notices))
-
-    def group(self, label: str) -> str:
-        return group_of(self.namespace, label, self.default_group)
 
     def labels(self, wanted: tuple[str, ...]) -> dict[str, str]:
         """Return our groups by their names at Graphiti: those requested, or all known ones."""
@@ -281,9 +278,7 @@ def error_text(error: ProviderError) -> str:
     return f"Graphiti does not answer: {error.args[0]}"
 
 
-def session_of(
-    settings: GraphSettings, environ: Mapping[str, str], clock: Callable[[], float], namespace: str
-) -> GraphitiTools:
+def session_of(settings: GraphSettings, environ: Mapping[str, str], namespace: str) -> GraphitiTools:
     """Return a session with the server that the settings name; nothing is sent or started yet.
 
     A server started over FalkorDB lists and deletes the episodes of the namespace without a group.
@@ -309,7 +304,7 @@ def session_of(
         basic = b64encode(f"{user}:{password}".encode()).decode()
         headers = {"Authorization": f"Basic {basic}" if user else f"Bearer {password}"} if password else {}
         name = f"the MCP server {address}"
-        return GraphitiTools(name, lambda: StreamableHttp(address, headers), settings.timeout_s, clock)
+        return GraphitiTools(name, lambda: StreamableHttp(address, headers), settings.timeout_s)
     try:
         argv = shlex.split(target)
     except ValueError as error:
@@ -321,7 +316,7 @@ def session_of(
     variables = {f"{kind}_{name}": value for name, value in credentials.items() if value}
     if DATABASE not in environ and not (is_database and kind == "NEO4J"):
         variables[DATABASE] = group_of(namespace, "", settings.group)
-    return GraphitiTools(argv[0], lambda: Stdio(argv, variables), settings.timeout_s, clock, is_started=True)
+    return GraphitiTools(argv[0], lambda: Stdio(argv, variables), settings.timeout_s, is_started=True)
 
 
 ITS_OWN: Final = "main"

@@ -19,6 +19,7 @@ import itertools
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -67,8 +68,8 @@ class GraphitiTools:
     name: str
     open_transport: Callable[[], Transport]
     timeout_s: float
-    clock: Callable[[], float]
     is_started: bool = False
+    clock: Callable[[], float] = time.monotonic
     _turn: threading.RLock = field(default_factory=threading.RLock)
     _timeouts: Timeouts | None = None
     _transport: Transport | None = None

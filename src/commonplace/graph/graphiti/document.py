@@ -15,21 +15,11 @@ from typing import Any, Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import read_file
-from commonplace.formats.graphiti import (
-    GraphitiFact,
-    entity_json,
-    episode_json,
-    mention_json,
-    read_entity,
-    read_episode,
-    read_mention,
-    read_relation,
-    relation_json,
-)
+from commonplace.formats import graphiti
 from commonplace.formats.json_values import View, read_json
 from commonplace.graph.entities import Entities
 from commonplace.graph.facts import Assertion, first_said, happening, relation_of
-from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
+from commonplace.graph.names import clipped, normal
 from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import GraphRuntime, roots
 from commonplace.graph.views import QueryFilters, ViewBuilder
@@ -74,7 +64,7 @@ class Document:
     path: Path
     episodes: tuple[Episode, ...] = ()
     entities: tuple[Entity, ...] = ()
-    relations: tuple[GraphitiFact, ...] = ()
+    relations: tuple[graphiti.GraphitiFact, ...] = ()
     mentions: tuple[tuple[str, str], ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
 
@@ -111,22 +101,24 @@ def _records(
         ids = [record.id for record in page]
         if name == ENTITIES:
             for record, view in zip(page, build.entities(page), strict=True):
-                yield entity_json(record, view.summary)
+                yield graphiti.entity_json(record, view.summary)
             continue
         if name == RELATIONS:
             mentions = graph.mentions("relation", ids)
             for record in page:
-                yield relation_json(record, tuple(dict.fromkeys(row.episode for row in mentions.get(record.id, ()))))
+                cited = dict.fromkeys(row.episode for row in mentions.get(record.id, ()))
+                yield graphiti.relation_json(record, tuple(cited))
             continue
         mentioned = graph.mentioned(ids)
         for record in page:
             rows = mentioned.get(record.id, ())
             if name == EPISODES:
                 facts = dict.fromkeys(row.subject for row in rows if row.kind == "relation")
-                yield episode_json(record, record.content or words_of(record.memory, record.version), tuple(facts))
+                words = record.content or words_of(record.memory, record.version)
+                yield graphiti.episode_json(record, words, tuple(facts))
             else:
                 ends = roots(graph, [row.subject for row in rows if row.kind == "entity"])
-                yield from (mention_json(record, entity) for entity in sorted(set(ends.values())))
+                yield from (graphiti.mention_json(record, entity) for entity in sorted(set(ends.values())))
 
 
 def read_graphiti(path: Path, now: float) -> Document:
@@ -169,9 +161,9 @@ def _document(file: Path, data: bytes, now: float) -> Document:
             raise ConfigError(f"{name} is {records!r:.60}", path=name, remedy="give it a list")
         lists[name] = [(f"{name}[{index}]", entry) for index, entry in enumerate(records or ())]
     clean, places = Cleaner().record, dict[str, str]()
-    episodes = [clean(read_episode(record, path)) for path, record in lists[EPISODES]]
-    entities = [clean(read_entity(record, path, now)) for path, record in lists[ENTITIES]]
-    items = [read_relation(record, path, now) for path, record in lists[RELATIONS]]
+    episodes = [clean(graphiti.read_episode(record, path)) for path, record in lists[EPISODES]]
+    entities = [clean(graphiti.read_entity(record, path, now)) for path, record in lists[ENTITIES]]
+    items = [graphiti.read_relation(record, path, now) for path, record in lists[RELATIONS]]
     relations = [replace(item, relation=clean(item.relation)) for item in items]
     listed: list[Episode | Entity | Relation] = [*episodes, *entities, *(item.relation for item in relations)]
     paths = [path for name in _LISTS[:-1] for path, _ in lists[name]]
@@ -180,7 +172,7 @@ def _document(file: Path, data: bytes, now: float) -> Document:
             where = f"{path}.uuid"
             raise ConfigError(f"{where} is {stored.id!r:.60}, as that of {places[stored.id]}", path=where, remedy="")
         places[stored.id] = path
-    mentions = tuple(read_mention(record, path) for path, record in lists[MENTIONS])
+    mentions = tuple(graphiti.read_mention(record, path) for path, record in lists[MENTIONS])
     return Document(file, tuple(episodes), tuple(entities), tuple(relations), mentions, places)
 
 
@@ -241,7 +233,7 @@ def _write(graph: GraphChange, runtime: GraphRuntime, document: Document) -> Non
     first_episode = {entity: episode for episode, entity in reversed(document.mentions)}
     for node in document.entities:
         graph.put_entity(node)
-        name = cleaned(node.name)[:MAX_NAME_CHARACTERS]
+        name = clipped(node.name)
         if normal(name):
             graph.put(Alias(node.id, name, normal(name), node.created_at, first_episode.get(node.id, "")))
         entities.name_again(node)
@@ -261,7 +253,7 @@ def _write(graph: GraphChange, runtime: GraphRuntime, document: Document) -> Non
     graph.put(*(Mention(episode, "entity", entity, 0, 0) for episode, entity in document.mentions))
 
 
-def _resolved(item: GraphitiFact, order: int) -> tuple[Relation, list[Happening]]:
+def _resolved(item: graphiti.GraphitiFact, order: int) -> tuple[Relation, list[Happening]]:
     """Return an imported fact in the stored form, and the happenings that record its assertions."""
     relation = item.relation
     said_at = next((time for time in (item.stated_at, relation.valid_from) if time is not None), relation.created_at)
