@@ -422,7 +422,8 @@ class Graph:
             with suppress(NotFoundError):
                 return reader.history(abbreviation).uuid
             graph, every = self._store.graph(self._runtime.namespace), GraphFilter(with_past=True)
-            ids = [item.id for item in (*graph.list_relations(every), *graph.list_entities(every))]
+            ids = [fact.id for fact in graph.list_relations(every)]
+            ids += [entity.id for entity in graph.list_entities(every)]
             ids += [episode.id for episode in graph.list_episodes(every)]
             return abbreviated(abbreviation, ids, "items of the graph")
 

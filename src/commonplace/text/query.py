@@ -152,9 +152,8 @@ def _unspaced(text: str) -> QueryWords:
     if not words:
         words = [term for run in runs for term in bigrams(run)]
     distinct = dict.fromkeys(words)
-    return QueryWords(
-        tuple((term,) for term in distinct), tuple(pair for pair in dict.fromkeys(pairs) if pair not in distinct)
-    )
+    further = tuple(pair for pair in dict.fromkeys(pairs) if pair not in distinct)
+    return QueryWords(tuple((term,) for term in distinct), further)
 
 
 def _han(run: str, joining: frozenset[str] = frozenset()) -> list[str]:
