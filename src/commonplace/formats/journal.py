@@ -429,7 +429,8 @@ def parse_page(text: str, kind: PageKind = "day") -> Page:
       so does a heading of the other kind of page with its time or date. A block without an id is a new note; if it has
       only a heading, that is its text.
     * Text after an id comment, up to the next heading or id comment, is a block without a heading, unless it holds only
-      tags, links and lines without a word. A block that repeats an id of the page is a copy: its id is "".
+      tags, links and lines without a word; below a list item it is none, with an id or without. A block that repeats
+      an id of the page is a copy: its id is "".
     * In the long-term page, a list item directly under a section's heading or after a finished entry is a block,
       together with the lines indented under it.
     """
