@@ -721,8 +721,7 @@ def _content(content: object, max_bytes: int, *, is_json: bool) -> tuple[str, tu
         validate.reject_invalid(content, max_bytes=max_bytes)
         assert isinstance(content, str)
         cleaned = storable(content)
-        if cleaned != content:
-            notices.append(MENDED)
+        notices += [MENDED] * (cleaned != content)
         unfenced = unfence(cleaned)
         if unfenced.recalled:
             if not unfenced.text.strip():

@@ -25,6 +25,21 @@ _BEFORE_CUT: Final = re.compile(r"[;—–]|\b(?:and|but|because|however|so)\b")
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
 _PERSON: Final = frozenset({"person"})
+MOVING_AWAY: Final = lists.MOVING | {"relocate", "settle"}
+_TELLING: Final = frozenset(lemma for lemma, *_ in RULES) | lists.MOVING | {"decide"}
+TRIGGERS: Final = {"is", "are", "was", "were"}.union(word for word, ways in FORMS.items() if ways[0].lemma in _TELLING)
+_AT: Final = frozenset("of at for with in".split())
+_FURTHEST_OBJECT: Final = 24
+_REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split())
+"""Relations that a participle without a helper may state; `preferences based on` is no dependency."""
+STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
+"""Relations that no longer hold if stated in the past tense; `the outage was caused by a full disk` stays true."""
+_OF_PEOPLE: Final = frozenset({"LIVES_IN", "WORKS_FOR"})
+_TAIL_ENDS: Final = frozenset(", ; . ! and but so because to which where — –".split())
+_ROLE_ENDS: Final = frozenset(", ; who which that and or not".split())
+_MAX_TITLE_LENGTH: Final = 8
+_MAX_VERBS: Final = 64
+"""Maximum number of verbs read; text with more is no sentence."""
 
 
 def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
@@ -102,23 +117,6 @@ def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[St
     for user, (targets, is_end) in product(users, ((new, False), (old, True))):
         for target in targets:
             yield stated(group, user, target, "USES", stop, is_event=True, is_end=is_end, is_past=False)
-
-
-MOVING_AWAY: Final = lists.MOVING | {"relocate", "settle"}
-_TELLING: Final = frozenset(lemma for lemma, *_ in RULES) | lists.MOVING | {"decide"}
-TRIGGERS: Final = {"is", "are", "was", "were"}.union(word for word, ways in FORMS.items() if ways[0].lemma in _TELLING)
-_AT: Final = frozenset("of at for with in".split())
-_FURTHEST_OBJECT: Final = 24
-_REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split())
-"""Relations that a participle without a helper may state; `preferences based on` is no dependency."""
-STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
-"""Relations that no longer hold if stated in the past tense; `the outage was caused by a full disk` stays true."""
-_OF_PEOPLE: Final = frozenset({"LIVES_IN", "WORKS_FOR"})
-_TAIL_ENDS: Final = frozenset(", ; . ! and but so because to which where — –".split())
-_ROLE_ENDS: Final = frozenset(", ; who which that and or not".split())
-_MAX_TITLE_LENGTH: Final = 8
-_MAX_VERBS: Final = 64
-"""Maximum number of verbs read; text with more is no sentence."""
 
 
 class Clauses:

@@ -33,9 +33,7 @@ from commonplace.text.words import sections
 
 _FURTHEST: Final = 9
 _TARGETS: Final = {"WORKS_FOR": frozenset({"organization"}), "LIVES_IN": frozenset({"place"})}
-_SURE: Final = 0.65
-_FIRM: Final = 0.85
-_LIKELY_FIRM: Final = 0.5
+_SURE, _FIRM, _LIKELY_FIRM = 0.65, 0.85, 0.5
 
 
 _KINDS: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -50,6 +48,15 @@ _KINDS: Final[Mapping[str, Callable[[str], bool]]] = {
 }
 """Kinds of words in adjacent_names.txt: WORD may be in a noun phrase, MILD may join two, PLAIN is MILD but no role."""
 _NAMES: Final = frozenset("PERSON TITLED ORG NAME PLACE BASED TOWN REGION STATE_NAME SHORT_STATE COUNTRY_NAME".split())
+_HELPERS: Final = lists.BE | lists.HAVE | {"decided", "to", "chose"}
+_LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent": "the assistant"}
+"""Who `I` is after a label; "" is the user."""
+_SHORT: Final = 5
+_GUESSED_KINDS: Final = 0.6
+"""Maximum confidence in the type of a capitalised name that is in no list."""
+_MAX_RETRACTED: Final = 100
+"""Maximum number of retractions read in a text; people write fewer."""
+_MAX_SENTENCE_LENGTH: Final = 4_000
 
 
 class _Item(NamedTuple):
@@ -169,9 +176,6 @@ def _is_backed(line: Line, source: Phrase, target: Phrase, relation: str) -> boo
     return False
 
 
-_HELPERS: Final = lists.BE | lists.HAVE | {"decided", "to", "chose"}
-
-
 def _joined(claims: list[Claim], new: Claim, *, is_team: bool) -> list[Claim]:
     """Return the claims of a sentence with one from its attributes added, without less specific duplicates."""
     same = [claim for claim in claims if (claim.source, claim.target) == (new.source, new.target)]
@@ -183,16 +187,6 @@ def _joined(claims: list[Claim], new: Claim, *, is_team: bool) -> list[Claim]:
     if not same:
         return [*others, new]
     return [replace(new, type=claim.type) if claim is same[0] else claim for claim in others]
-
-
-_LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent": "the assistant"}
-"""Who `I` is after a label; "" is the user."""
-_SHORT: Final = 5
-_GUESSED_KINDS: Final = 0.6
-"""Maximum confidence in the type of a capitalised name that is in no list."""
-_MAX_RETRACTED: Final = 100
-"""Maximum number of retractions read in a text; people write fewer."""
-_MAX_SENTENCE_LENGTH: Final = 4_000
 
 
 def extract(text: str, *, at: float, speaker: str = "") -> Extraction:

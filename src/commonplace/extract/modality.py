@@ -17,6 +17,24 @@ BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 """Tokens that end a clause, and with it the scope of a doubt."""
 
 _DENIALS: Final = lists.NEGATIONS | {"nobody", "no", "none"}
+_CLOCK: Final = lazy_pattern(r"\d{1,2}(?:[:.]\d\d)?(?:[ap]m)?")
+_WHY: Final = frozenset("with because since after near".split())
+HEARSAY: Final = 0.45
+"""Maximum confidence in hearsay: low enough that it is recorded, but ends no fact."""
+_QUOTED_LINES: Final = lazy_pattern(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
+_FORWARDED: Final = lazy_pattern(
+    r"^[ \t]*(?:-{3,}[ \t]*(?:original message|forwarded message|forwarded by)\b|begin forwarded message:).*\Z",
+    re.MULTILINE | re.IGNORECASE | re.DOTALL,
+)
+_PARAGRAPH: Final = lazy_pattern(r"\n[ \t]*\n")
+_CLOSING: Final = {"“": "”", "«": "»", '"': '"'}
+_OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
+_LABEL: Final = lazy_pattern(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
+_REPORTS_OF_ALL: Final = lists.REPORTS | lists.REPORTS_WITH_THAT
+_REPORTS_BEHIND: Final = lists.REPORTS | {"wrote", "writes"}
+_AROUND_SPEAKER: Final = frozenset([",", '"', "”", "what", "so", "–", "—", "and", "but"])
+_FURTHEST: Final = 6
+_MAX_SPEAKER_LENGTH: Final = 5
 
 
 def is_question(tokens: Tokens) -> bool:
@@ -62,10 +80,6 @@ def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
     return not lists.CONDITIONAL.isdisjoint(part)
 
 
-_CLOCK: Final = lazy_pattern(r"\d{1,2}(?:[:.]\d\d)?(?:[ap]m)?")
-_WHY: Final = frozenset("with because since after near".split())
-
-
 def is_lasting(tail: list[str]) -> bool:
     """Return whether the words after a new value, without dates, are all compatible with its holding from now on."""
     if tail[:1] == ["as"]:
@@ -83,26 +97,6 @@ def is_recurring(words: str, *, is_event: bool) -> bool:
     """Return whether words name a time that comes again: `every Sunday`, `on weekends`, of a state also `in winter`."""
     names = ("recurring",) if is_event else ("recurring", "seasonal")
     return any(PATTERNS[name].search(words) for name in names)
-
-
-HEARSAY: Final = 0.45
-"""Maximum confidence in hearsay: low enough that it is recorded, but ends no fact."""
-
-_QUOTED_LINES: Final = lazy_pattern(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
-_FORWARDED: Final = lazy_pattern(
-    r"^[ \t]*(?:-{3,}[ \t]*(?:original message|forwarded message|forwarded by)\b|begin forwarded message:).*\Z",
-    re.MULTILINE | re.IGNORECASE | re.DOTALL,
-)
-_PARAGRAPH: Final = lazy_pattern(r"\n[ \t]*\n")
-_CLOSING: Final = {"“": "”", "«": "»", '"': '"'}
-_OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
-
-_LABEL: Final = lazy_pattern(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
-_REPORTS_OF_ALL: Final = lists.REPORTS | lists.REPORTS_WITH_THAT
-_REPORTS_BEHIND: Final = lists.REPORTS | {"wrote", "writes"}
-_AROUND_SPEAKER: Final = frozenset([",", '"', "”", "what", "so", "–", "—", "and", "but"])
-_FURTHEST: Final = 6
-_MAX_SPEAKER_LENGTH: Final = 5
 
 
 def quotations(text: str) -> list[tuple[int, int]]:

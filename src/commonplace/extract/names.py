@@ -205,9 +205,9 @@ def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
 def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
     """Split words at titles: yield the name before the first, and the person after the last."""
     lower = tokens.lower
-    ranks = [at for at in range(first, last) if not _ENDS_OF_NAMES.issuperset(lower[at + 1 : last])]
-    loud = {at for at in ranks if _is_shouted(tokens.word[at])}
-    titles = [at for at in ranks if lower[at] in lists.ROLES or (lower[at] in lists.TITLES and at not in loud)]
+    ranks = [at for at in range(first, last) if lower[at] in lists.ROLES or lower[at] in lists.TITLES]
+    loud = {at for at in ranks if lower[at] not in lists.ROLES and _is_shouted(tokens.word[at])}
+    titles = [at for at in ranks if at not in loud and not _ENDS_OF_NAMES.issuperset(lower[at + 1 : last])]
     is_organisation = last - first > 1 and lower[last - 1] in lists.ORGANIZATION_HEADS - lists.TITLES
     if not titles or is_organisation:
         yield first, last, False

@@ -35,9 +35,9 @@ class Line:
     def is_stop(self, index: int) -> bool:
         """Return whether a word cannot be in a noun phrase."""
         lower = self.tokens.lower[index]
-        is_adverb = lower.endswith("ly") and len(lower) > 4 and lower not in lists.NOUNS_IN_LY
-        is_mark = not (lower[0].isalnum() or lower[0] == "`")
-        return is_adverb or is_mark or lower in lists.STOPS or index in self.dated
+        if lower in lists.STOPS or index in self.dated or not (lower[0].isalnum() or lower[0] == "`"):
+            return True
+        return lower.endswith("ly") and len(lower) > 4 and lower not in lists.NOUNS_IN_LY
 
 
 def read_behind(line: Line, start: int, *, is_subject: bool = False) -> tuple[list[Phrase], int]:

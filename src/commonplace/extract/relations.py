@@ -29,6 +29,21 @@ MOVES: Final = {
     **{(kind, "tool"): "USES" for kind in ("organization", "person", "project", "concept", "file")},
 }
 """Relation of `X moved (from Z) to Y` or `X switched to Y`, by the types of X and Y."""
+Key = tuple[str, str, tuple[str, ...]]
+"""Lemma of a verb, its voice ("active", "passive" or "be"), and the words after it."""
+SINCE: Final = frozenset({"since", "from", "starting", "beginning", "after", "as"})
+UP_TO: Final = frozenset({"until", "till"})
+_UNTIL: Final = UP_TO | {"before", "by"}
+_BETWEEN: Final = frozenset({"from", "between", "during"})
+_RANGE: Final = lazy_pattern(r"\b(?:to|until|till|through)\b|\d\s?[–—]|\d{4}\s?-\s?\d{4}", re.IGNORECASE)
+_TOUCHY: Final = frozenset({"USES", "RELATED_TO", "PREFERS"})
+"""Relations that may concern health, money or access; where somebody lives and works does not."""
+_MAX_FACT_LENGTH: Final = 320
+_WEAK: Final = 0.7
+"""Confidence below which a name may be coerced to a type that a relation requires."""
+_NAMED_SURE: Final = 0.6
+_COERCED: Final = ("person", "organization", "place", "project", "tool", "event")
+_OWNERS: Final = {"my": "i", "his": "he", "her": "she", "their": "they"}
 
 
 class Rule(NamedTuple):
@@ -46,10 +61,6 @@ class Rule(NamedTuple):
     is_event: bool = False
     is_end: bool = False
     is_once: bool = False
-
-
-Key = tuple[str, str, tuple[str, ...]]
-"""Lemma of a verb, its voice ("active", "passive" or "be"), and the words after it."""
 
 
 def _rules() -> dict[Key, list[Rule]]:
@@ -77,13 +88,6 @@ def _rules() -> dict[Key, list[Rule]]:
 
 RULES: Final = _rules()
 MAX_LENGTH: Final = max(len(key[2]) for key in RULES)
-
-
-SINCE: Final = frozenset({"since", "from", "starting", "beginning", "after", "as"})
-UP_TO: Final = frozenset({"until", "till"})
-_UNTIL: Final = UP_TO | {"before", "by"}
-_BETWEEN: Final = frozenset({"from", "between", "during"})
-_RANGE: Final = lazy_pattern(r"\b(?:to|until|till|through)\b|\d\s?[–—]|\d{4}\s?-\s?\d{4}", re.IGNORECASE)
 
 
 class Validity(NamedTuple):
@@ -125,18 +129,6 @@ def validity(date: Date | None, *, at: float, is_event: bool, is_end: bool, is_p
 
 def _first_word(date: Date) -> str:
     return date.text.split(maxsplit=1)[0].lower()
-
-
-_TOUCHY: Final = frozenset({"USES", "RELATED_TO", "PREFERS"})
-"""Relations that may concern health, money or access; where somebody lives and works does not."""
-_MAX_FACT_LENGTH: Final = 320
-_WEAK: Final = 0.7
-"""Confidence below which a name may be coerced to a type that a relation requires."""
-_NAMED_SURE: Final = 0.6
-_COERCED: Final = ("person", "organization", "place", "project", "tool", "event")
-
-
-_OWNERS: Final = {"my": "i", "his": "he", "her": "she", "their": "they"}
 
 
 @dataclass(frozen=True, slots=True)

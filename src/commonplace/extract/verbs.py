@@ -32,7 +32,7 @@ def _forms() -> dict[str, tuple[Form, ...]]:
     for line in entries(Path(__file__).with_name("verbs.txt")):
         lemma, *irregular = line.split()
         if irregular:
-            s, ing, past, participle = irregular
+            s, ing, past, _ = irregular
         elif lemma.endswith("e"):
             s, ing, past = lemma + "s", lemma[:-1] + "ing", lemma + "d"
         elif lemma.endswith("y") and lemma[-2] not in "aeou":
@@ -40,8 +40,7 @@ def _forms() -> dict[str, tuple[Form, ...]]:
         else:
             stem = lemma + lemma[-1] if lemma in lists.DOUBLED else lemma
             s, ing, past = lemma + ("es" if lemma.endswith(("s", "sh", "ch", "x")) else "s"), stem + "ing", stem + "ed"
-        if not irregular:
-            participle = past
+        participle = irregular[-1] if irregular else past
         forms.setdefault(lemma, []).append(Form(lemma, "base"))
         forms.setdefault(s, []).append(Form(lemma, "s"))
         forms.setdefault(ing, []).append(Form(lemma, "ing"))

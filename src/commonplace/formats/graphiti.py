@@ -70,7 +70,6 @@ def _list(value: Any, path: str, name: str) -> list[str]:
 
 
 def _refuse(path: str, name: str, value: object, remedy: str) -> NoReturn:
-    """Raise a ConfigError for a missing or wrong value."""
     description = "missing" if value is None else f"{value!r:.60}"
     raise ConfigError(f"{path}.{name} is {description}", path=f"{path}.{name}", remedy=remedy)
 

@@ -21,6 +21,16 @@ EVIDENCE: Final = "evidence"
 """Key of the assertion in the detail of a happening."""
 
 Saying = Literal["said", "denied", "once", "settled", "beside"]
+Span = tuple[float | None, float | None]
+"""A half-open interval of time; None is open."""
+MIN_CONFIDENCE: Final = 0.5
+"""Confidence below which an assertion ends no fact."""
+OWN: Final = "_"
+"""Key of the internal attributes of entities and relations."""
+_DAY: Final = 86_400.0
+LATELY: Final = 31 * _DAY
+"""Seconds after a change within which the old fact may still be stated before the change is reported."""
+_FROM_ASSERTIONS: Final = ("text", "order", "confidence", "trust", "group", "sentence", "aspect", "doubt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +109,11 @@ def assertion_of(event: Happening, type_: str = "") -> Assertion | None:
 _DEFAULTS: Final[Mapping[str, Any]] = {item.name: item.default for item in fields(Assertion) if item.default != MISSING}
 
 
-Span = tuple[float | None, float | None]
-"""A half-open interval of time; None is open."""
-
-
 def overlap(first: Span, second: Span) -> bool:
     """Return whether two intervals share a moment; one that ends before it begins shares none."""
     starts = [-inf if start is None else start for start, _ in (first, second)]
     ends = [inf if end is None else end for _, end in (first, second)]
     return max(starts) < min(ends)
-
-
-MIN_CONFIDENCE: Final = 0.5
-"""Confidence below which an assertion ends no fact."""
-
-OWN: Final = "_"
-"""Key of the internal attributes of entities and relations."""
 
 
 @dataclass(slots=True)
@@ -191,11 +190,6 @@ class Verdict(NamedTuple):
     at: float | None = None
 
 
-_DAY: Final = 86_400.0
-LATELY: Final = 31 * _DAY
-"""Seconds after a change within which the old fact may still be stated before the change is reported."""
-
-
 def judge(first: Fact, second: Fact) -> Verdict | None:
     """Return the verdict on two facts of one source and a single-valued type with different targets, None if both hold.
 
@@ -269,7 +263,6 @@ def first_said(evidence: Assertion, id_: str, type_: str, end_ids: tuple[str, st
     )
 
 
-_FROM_ASSERTIONS: Final = ("text", "order", "confidence", "trust", "group", "sentence", "aspect", "doubt")
 _SHARED: Final = tuple(name for name in Relation.__slots__ if name in Fact.__slots__ and name != "attributes")
 """Fields that `Fact` and `Relation` share."""
 _REMEMBERED: Final = tuple(item.name for item in fields(Fact) if item.name not in (*_SHARED, "text", "attributes"))

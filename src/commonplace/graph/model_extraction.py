@@ -35,6 +35,28 @@ from commonplace.types.graph import EpisodeSource
 
 _DAY_S: Final = 86_400.0
 """Tolerance for dates of a model that may count days in another timezone than UTC."""
+_APART: Final = lazy_pattern(r"[\s-]+")
+MAX_ENTITIES: Final = 200
+MAX_FACTS: Final = 300
+"""Limits of one answer; a longer one is a fault of the model."""
+_MAX_SPANS: Final = 100
+_MAX_FACT_LENGTH: Final = 300
+_SURE: Final = 0.8
+_LESS_SURE: Final = 0.6
+"""Confidence of a fact with one end that is not named in its sentence, but supplied by the model."""
+THE_USER: Final = "the user"
+_SPEAKING: Final = lazy_pattern(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b(?!['’/]?\w)|\bI(?=['’])")
+_PRONOUNS: Final = frozenset(
+    "i me my mine myself you your yours he him his she her hers it its we us our ours they them their theirs this that "
+    "these those who whom which what someone somebody everyone one here there".split()
+)
+_LETTER: Final = lazy_pattern(r"[^\W_]")
+_PLAIN: Final = lazy_pattern("[A-Za-z0-9_]")
+MAX_CHARACTERS: Final = 12_000
+"""Maximum length of a text for a model; the entities and facts of a longer one would not fit into one answer."""
+_TRIES: Final = 2
+_MAX_ECHO_LENGTH: Final = 4_000
+_OPTIONS: Final = {"temperature": 0.0}
 
 
 def moment(date: str, now: float, dates: Sequence[Mention]) -> float | None:
@@ -53,7 +75,6 @@ def moment(date: str, now: float, dates: Sequence[Mention]) -> float | None:
     return None
 
 
-_APART: Final = lazy_pattern(r"[\s-]+")
 _NAMES_OF: Final = word_lists(Path(__file__).with_name("model_types.txt"))
 _TYPE_OF: Final = {name: type_ for type_, names in _NAMES_OF.items() for name in names}
 """Types of this package, by what models call them."""
@@ -69,25 +90,6 @@ def relation_type(label: str, kinds: Kinds) -> str:
     """Return the relation type that a model means, `RELATED_TO` if unknown."""
     name = _APART.sub("_", label.strip()).upper()
     return name if name in kinds.relation_types else _TYPE_OF.get(name, "RELATED_TO")
-
-
-MAX_ENTITIES: Final = 200
-MAX_FACTS: Final = 300
-"""Limits of one answer; a longer one is a fault of the model."""
-_MAX_SPANS: Final = 100
-_MAX_FACT_LENGTH: Final = 300
-_SURE: Final = 0.8
-_LESS_SURE: Final = 0.6
-"""Confidence of a fact with one end that is not named in its sentence, but supplied by the model."""
-
-THE_USER: Final = "the user"
-_SPEAKING: Final = lazy_pattern(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b(?!['’/]?\w)|\bI(?=['’])")
-_PRONOUNS: Final = frozenset(
-    "i me my mine myself you your yours he him his she her hers it its we us our ours they them their theirs this that "
-    "these those who whom which what someone somebody everyone one here there".split()
-)
-_LETTER: Final = lazy_pattern(r"[^\W_]")
-_PLAIN: Final = lazy_pattern("[A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +240,6 @@ def _strings(record: Any, *names: str) -> list[str]:
     return [value if isinstance(value, str) else "" for value in values]
 
 
-MAX_CHARACTERS: Final = 12_000
-"""Maximum length of a text for a model; the entities and facts of a longer one would not fit into one answer."""
-_TRIES: Final = 2
-_MAX_ECHO_LENGTH: Final = 4_000
-_OPTIONS: Final = {"temperature": 0.0}
-
 TASK: Final = Path(__file__).with_name("extraction_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
@@ -310,12 +306,7 @@ def _schema(kinds: Kinds) -> Mapping[str, Any]:
     """Return the JSON schema of an answer, in the strict form that providers require."""
 
     def object_of(**properties: Any) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
+        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
     string, date = {"type": "string"}, {"type": ["string", "null"]}
     entity = object_of(name=string, type={"type": "string", "enum": list(kinds.entity_types)})

@@ -51,6 +51,8 @@ _EXTENSION: Final = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _SYNONYMS: Final = [line.split() for line in entries(Path(__file__).with_name("synonyms.txt"))]
 _SAME: Final = {form: forms[0] for forms in _SYNONYMS for form in forms}
 """Best-known form of well-known names, by form."""
+_LOOSE: Final = frozenset({"tool", "project", "organization"})
+"""Types that are easily confused: one name means a tool, its project and the company that makes it."""
 _NAMES_AT_HAND: Final = 1_024
 """Number of names whose forms are cached; writing a name needs them several times."""
 
@@ -156,11 +158,6 @@ def stored_keys(name: str, type_: str) -> tuple[str, ...]:
     return tuple(key for key in keys(name, type_) if key.partition(":")[2] != normal(name))
 
 
-_LOOSE: Final = frozenset({"tool", "project", "organization"})
-"""Types that are easily confused: one name means a tool, its project and the company that makes it."""
-_INITIAL: Final = 1
-
-
 def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which to look up candidates for a name."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
@@ -233,7 +230,7 @@ def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
     if not fewer or len(fewer) > len(more):
         return False
     if len(fewer) == 1:
-        return len(fewer[0]) > _INITIAL and fewer[0] in (more[0], more[-1])
+        return len(fewer[0]) > 1 and fewer[0] in (more[0], more[-1])
     if fewer[-1] != more[-1] or not _is_given(fewer[0], more[0]):
         return False
     middle = iter(more[1:-1])
@@ -241,7 +238,7 @@ def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
 
 
 def _is_given(part: str, whole: str) -> bool:
-    return part == whole or (len(part) == _INITIAL and whole.startswith(part))
+    return part == whole or (len(part) == 1 and whole.startswith(part))
 
 
 _CONTINENTS: Final = frozenset(

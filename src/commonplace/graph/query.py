@@ -81,6 +81,12 @@ BY_FACTS: Final = 0.8
 """Share of the score of a fact that each of its ends gets; a round guess."""
 NAMED: Final = 0.95
 """Minimum score of an entity whose name is the query."""
+COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
+"""Namespace of the UUIDv5 of communities, named by their sorted members."""
+MAX_VISITED: Final = 20_000
+_MIN_MEMBERS, MAX_MEMBERS = 2, 10
+_BETWEEN: Final = 100
+"""Maximum number of facts read per entity to find those between entities at the rim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +111,6 @@ Search = Callable[[str, str, int], TextHits]
 """Takes a namespace, a query and a limit; returns the hits among the texts of the namespace."""
 
 
-def adjacent(graph: GraphReading, filters: views.QueryFilters) -> Adjacent:
-    """Return the function that reads the facts of entities, most recently learnt first."""
-    return partial(graph.edges_of, filter_=filters.filter(), limit=FAN_OUT + 1)
-
-
-COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
-"""Namespace of the UUIDv5 of communities, named by their sorted members."""
-MAX_VISITED: Final = 20_000
-_MIN_MEMBERS, MAX_MEMBERS = 2, 10
-_BETWEEN: Final = 100
-"""Maximum number of facts read per entity to find those between entities at the rim."""
-
-
 @dataclass(eq=False)
 class GraphReader:
     """Answers queries about the graph of one namespace; the methods of `Graph` document them."""
@@ -134,6 +127,11 @@ class GraphReader:
     @property
     def _graph(self) -> GraphReading:
         return self.runtime.graph
+
+    @property
+    def _adjacent(self) -> Adjacent:
+        """Reads the facts of entities, most recently learnt first."""
+        return partial(self._graph.edges_of, filter_=self.filters.filter(), limit=FAN_OUT + 1)
 
     @cached_property
     def _build(self) -> views.ViewBuilder:
@@ -199,8 +197,7 @@ class GraphReader:
         """Return the best hits, raised by their nearness to the centre; `ends`: the ends of facts, by id."""
         near: Mapping[str, int] = {}
         if centre:
-            steps = adjacent(self._graph, self.filters)
-            near = outward([centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT).distances
+            near = outward([centre], self._adjacent, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT).distances
         distances, raised = {}, dict(scores)
         for id_, score in scores.items():
             if end_distances := [near[end] for end in ends.get(id_, (id_,)) if end in near]:
@@ -277,7 +274,7 @@ class GraphReader:
     def neighbourhood(self, name: str, depth: int, limit: int) -> views.Subgraph:
         graph = self._graph
         centre = self._find(name)
-        near = outward([centre.id], adjacent(graph, self.filters), depth=depth, limit=limit, fan_out=FAN_OUT)
+        near = outward([centre.id], self._adjacent, depth=depth, limit=limit, fan_out=FAN_OUT)
         distances, edges = near.distances, dict.fromkeys(near.edges)
         rim = [id_ for id_, distance in distances.items() if distance == depth]
         for rows in graph.edges_of(rim, self.filters.filter(), limit=_BETWEEN, among=distances).values():
@@ -295,7 +292,7 @@ class GraphReader:
         graph = self._graph
         start, goal = (find_entity(graph, name).id for name in (source, target))
         limits = {"max_depth": max_depth, "max_visited": MAX_VISITED, "fan_out": FAN_OUT}
-        shortest = shortest_path(start, goal, adjacent(graph, self.filters), **limits)
+        shortest = shortest_path(start, goal, self._adjacent, **limits)
         entities = self._build.entities(shortest.ids, has_summaries=False)
         return views.GraphPath(entities, self._build.relations(shortest.edges), shortest.is_capped)
 
@@ -381,8 +378,7 @@ class GraphReader:
         hits = TextHits({}, *self._state())
         if query.strip():
             hits = self._find_relations(query, max_facts, centre or next(iter(starts), ""))
-        steps = adjacent(graph, self.filters)
-        near = outward(list(starts), steps, depth=self._context_depth, limit=_AROUND, fan_out=FAN_OUT)
+        near = outward(list(starts), self._adjacent, depth=self._context_depth, limit=_AROUND, fan_out=FAN_OUT)
         distances = near.distances
 
         def order(fact: Relation) -> tuple[float, float, str]:

@@ -27,6 +27,8 @@ DECISIONS: Final = ("settled", "beside")
 """What a person decides about facts that are known by then."""
 MAX_MET: Final = 512
 """Maximum number of facts of each kind compared with one: that hold when it begins, that begin next, without an end."""
+MAX_DISPUTED: Final = 16
+"""Maximum number of rivals of a new fact; further facts share its dispute through their own rivals."""
 
 
 class KeyFacts:
@@ -116,10 +118,6 @@ def _bounds(fact: Fact) -> tuple[float, float]:
     if fact.is_retracted or fact.is_denied or fact.is_added:
         return nan, nan
     return -inf if fact.valid_from is None else fact.valid_from, inf if fact.valid_to is None else fact.valid_to
-
-
-MAX_DISPUTED: Final = 16
-"""Maximum number of rivals of a new fact; further facts share its dispute through their own rivals."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from commonplace.graph.views import EntityView, RelationView
 
 CountTokens = Callable[[str], int]
+RELATED: Final = "RELATED_TO"
+_MAX_REPLACED, _MAX_NAMES = 120, 5
 
 
 def describe(
@@ -26,7 +28,6 @@ def describe(
     Entities come first, then facts, both in their order; half of the budget is reserved for facts. The `count` of the
     tokens of a text must be subadditive over concatenation.
     """
-
     room = max_tokens - count(f"{OPENING}\n{CLOSING}")
     items: list[FenceItem] = []
     numbers = [0, 0]
@@ -88,13 +89,6 @@ def replaced(fact: RelationView) -> str:
     if not isinstance(newer, dict):
         return ""
     return f"perhaps out of date: “{textwrap.shorten(str(newer.get('content')), _MAX_REPLACED, placeholder=' …')}”"
-
-
-_MAX_REPLACED: Final = 120
-_MAX_NAMES: Final = 5
-
-
-RELATED: Final = "RELATED_TO"
 
 
 def statement(

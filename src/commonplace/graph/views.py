@@ -23,6 +23,17 @@ from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter,
 AdditionOutcome = Literal["added", "replaced", "unchanged"]
 Item = TypeVar("Item")
 Viewed = TypeVar("Viewed", bound="View")
+SUMMARY_FACTS, SUMMARY_CHARACTERS, _SUMMARY_CANDIDATES = 3, 300, 24
+_FIELD_OF: Final = {
+    "uuid": "id",
+    "group_id": "group",
+    "entity_type": "type",
+    "relation_type": "type",
+    "source_node_uuid": "source",
+    "target_node_uuid": "target",
+    "retracted": "is_retracted",
+}
+"""Fields of records by the fields of views, where the names differ."""
 
 
 class View(json_values.View):
@@ -361,11 +372,6 @@ class Splitting(View):
     reason: str = ""
 
 
-SUMMARY_FACTS: Final = 3
-SUMMARY_CHARACTERS: Final = 300
-_SUMMARY_CANDIDATES: Final = 24
-
-
 @dataclass(frozen=True, slots=True)
 class QueryFilters:
     """The filters of a query. Empty means no restriction.
@@ -510,18 +516,6 @@ def _records(refs: Iterable[Item | str], read: Callable[[Sequence[str]], Mapping
     stored = read([item for item in items if isinstance(item, str)])
     records = (stored.get(item) if isinstance(item, str) else item for item in items)
     return [record for record in records if record is not None]
-
-
-_FIELD_OF: Final = {
-    "uuid": "id",
-    "group_id": "group",
-    "entity_type": "type",
-    "relation_type": "type",
-    "source_node_uuid": "source",
-    "target_node_uuid": "target",
-    "retracted": "is_retracted",
-}
-"""Fields of records by the fields of views, where the names differ."""
 
 
 def _view(view: type[Viewed], record: Relation | Entity | Episode, **values: Any) -> Viewed:

@@ -47,6 +47,17 @@ SQL: Final = Statements("graph")
 
 
 _NAMES_PER_READ: Final = 32
+STANDING, ENDING, PAST = range(3)
+STAGES = 3
+_EDGE = "r.id, r.source, r.target, r.created_at, r.confidence, r.dispute != ''"
+_ENDS: Final = {
+    "from": ("by_source", "r.source = :entity"),
+    "to": ("by_target", "r.target = :entity AND r.source != r.target"),
+    "all": ("by_time", "true"),
+}
+_PAIRS_PER_READ = 5000
+_UNLIMITED = 2**63 - 1
+Value = TypeVar("Value")
 
 
 @cache
@@ -59,10 +70,6 @@ def _named(count: int) -> str:
 def is_all(filter_: GraphFilter) -> bool:
     """Return whether a filter selects all facts, whatever their times."""
     return filter_.with_past and (filter_.valid_at, filter_.open_at, filter_.known_at) == (None, None, None)
-
-
-STANDING, ENDING, PAST = range(3)
-STAGES = 3
 
 
 def stage_of(relation: Relation) -> int:
@@ -78,16 +85,6 @@ def text_owner(record: Entity | Relation) -> Owner:
     if isinstance(record, Entity):
         return Owner(record.id, "entity", title=record.name, type=record.type, tags=tags)
     return Owner(record.id, "relation", type=record.type, tags=tags, at=record.valid_from)
-
-
-_EDGE = "r.id, r.source, r.target, r.created_at, r.confidence, r.dispute != ''"
-
-
-_ENDS: Final = {
-    "from": ("by_source", "r.source = :entity"),
-    "to": ("by_target", "r.target = :entity AND r.source != r.target"),
-    "all": ("by_time", "true"),
-}
 
 
 def _by_stage(subject: str, columns: str) -> tuple[str, ...]:
@@ -133,12 +130,6 @@ def _stages(filter_: GraphFilter) -> int:
     """Return the number of stages with facts that a filter can select: all, or those before `PAST`."""
     is_timeless = (filter_.valid_at, filter_.open_at, filter_.known_at) == (None, None, None)
     return PAST if is_timeless and not filter_.with_past else STAGES
-
-
-_PAIRS_PER_READ = 5000
-_UNLIMITED = 2**63 - 1
-
-Value = TypeVar("Value")
 
 
 class GraphReading(SpaceReading):

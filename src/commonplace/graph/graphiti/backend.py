@@ -91,8 +91,7 @@ class Backend:
 
         On request, ignore the time limit, and resend items that may have arrived or were refused.
         """
-        delivered: list[QueueItem] = []
-        notices: list[str] = []
+        delivered, notices = list[QueueItem](), list[str]()
         has_some = bool(self.outbox.items())
         if has_some:
             try:
@@ -195,7 +194,6 @@ class Backend:
         return last_look is None or item.sent_at is None or self.now() - last_look >= LOOK_S
 
     def _deliver_one(self, item: QueueItem, tools: frozenset[str], *, is_asked: bool) -> bool:
-        """Deliver one item and return whether it arrived."""
         try:
             if item.what == "delete":
                 return self._delete(item, tools, is_asked=is_asked)
@@ -350,11 +348,8 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
         groups: our groups, by their names at Graphiti.
         sent: the ids of the episodes, and of the facts added directly, that were sent.
     """
-    notices: list[str] = []
-    outside: list[str] = []
-    found: list[tuple[str, str]] = []
-    waiting = list(groups)
-    seen = set[str]()
+    notices, outside, found = list[str](), list[str](), list[tuple[str, str]]()
+    waiting, seen = list(groups), set[str]()
     try:
         tool_names = tools.check()
         while waiting:

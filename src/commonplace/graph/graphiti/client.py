@@ -41,12 +41,6 @@ VERSIONS: Final = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")
 START_S: Final = 20.0
 """Seconds allowed for starting a server, which may wait for its database."""
 _MAX_SHOWN: Final = 300
-
-
-class ToolError(ProviderError):
-    """Read what the server says: it was reached, and did not do what it was asked."""
-
-
 MAX_EPISODES: Final = 1_000
 """Maximum number of episodes of a group that are searched for one of ours."""
 NEEDED: Final = frozenset({"add_memory", "search_nodes", "search_memory_facts", "get_episodes"})
@@ -54,6 +48,10 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
 _HASHED: Final = re.compile(r"h_[0-9a-f]{32}")
 _MARK: Final = re.compile(r" ?\[commonplace:(?P<id>[^\[\]]+)\]$")
 _MAX_NAME_LENGTH: Final = 120
+
+
+class ToolError(ProviderError):
+    """Read what the server says: it was reached, and did not do what it was asked."""
 
 
 @dataclass(eq=False, slots=True)
