@@ -36,6 +36,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct, ranked, restore, units, within
 from commonplace.redaction import without_placeholders
 from commonplace.search.retrieve import Searcher
+from commonplace.search.time import begins_at
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
 from commonplace.text.languages import STOP_WORDS
@@ -625,19 +626,20 @@ class SupersessionRule:
         contents, passages = {n: each.record.content for n, each in found.items()}, Counter(rows.owners.tolist())
         order = np.lexsort((rows.numbers, -(vectors @ vector), rows.numbers != entry.number))
         # One of several passages tells too little, and the vectors know no script without spaces.
-        question = PATTERNS["bare question"]
-        stated = [n for n, text in contents.items() if passages[n] == 1 and not question.search(text.strip())]
-        fit = sorted(n for n in stated if not without_unspaced(contents[n])[1])
+        whole = {n: text.strip() for n, text in contents.items() if passages[n] == 1 and not without_unspaced(text)[1]}
+        fit = sorted(n for n, text in whole.items() if not PATTERNS["bare question"].search(text))
         order = order[within(rows.owners[order], np.array(fit, dtype=np.int64))]
         rows, vectors = rows.take(order), vectors[order]
         if rows.numbers[:1].tolist() != [entry.number]:
             return {}
         kept = [found[owner] for owner in rows.owners.tolist()]
+        # What is announced for a day is later than what is said before that day.
+        begins = np.array([begins_at(each.record.content, each.at) or -np.inf for each in kept])
         batch = self._wordings.statements(
             rows.token_ids,
             rows.lengths,
-            times=rows.times,
-            stored=np.array([each.record.born_at for each in kept]),
+            times=np.maximum(rows.times, begins),
+            stored=np.maximum([each.record.born_at for each in kept], begins),
             sessions=rows.sessions.tolist(),
             vectors=vectors,
         )
@@ -684,10 +686,8 @@ class SupersessionRule:
             if any(PATTERNS["sensitive"].search(kept[place].record.content) for place in (older, newer)):
                 why.append(SENSITIVE)
             is_unsure = bool(is_doubted[older, newer]) or _is_unsure(batch, kept[newer].record.content, older, newer)
-            if is_unsure:
-                why.append("the newer one is not sure")
-            if kept[newer].record.trust < kept[older].record.trust:
-                why.append("the newer one is trusted less")
+            why += ["the newer one is not sure"] * is_unsure
+            why += ["the newer one is trusted less"] * (kept[newer].record.trust < kept[older].record.trust)
             is_sure = value >= SETTLING and cosine >= MIN_COSINE and len(why) == 1
             type_ = SUPERSEDES if is_sure and (len(kept) > FEW or batch.changes[newer]) else CONFLICTS
             strength = DOUBT if is_unsure else round(confidence(value), 3)

@@ -234,27 +234,27 @@ class Searcher:
         for token in named:
             holds &= rows.holding(np.array([token]))
         holds = holds[np.searchsorted(rows.numbers, candidates.numbers)]
+        holding = {id_ for id_, row in rows_by_id.items() if holds[row]}
         ids: dict[int, set[str]] = {}
         for row, statement in stated.items():
             # A rule does nothing to what alone holds the query's numbers.
-            judged = {id_ for id_ in statement.judged if holds[rows_by_id.get(id_, row)] or not holds[row]}
+            judged = set(statement.judged) & holding if holds[row] else set(statement.judged)
             ids |= {row: others} if (others := statement.overtaken_by or judged) else {}
         if not ids:
             return {}
         newer = self._newer(namespace, set(chain.from_iterable(ids.values())), rows_by_id, owners, as_of)
         superseding = {}
         for row, others in ids.items():
-            statement, successors = stated[row], []
-            for memory, begins in (newer[id_] for id_ in others if id_ in newer and rows_by_id.get(id_) != row):
-                other = rows_by_id.get(memory.owner.id)
+            is_decided, successors = bool(stated[row].overtaken_by), list[Successor]()
+            found = [newer[id_] for id_ in others if id_ in newer and rows_by_id.get(id_) != row]
+            for memory, begins in sorted(found, key=lambda pair: (-pair[0].at, pair[0].owner.id)):
+                id_, place = memory.owner.id, rows_by_id.get(memory.owner.id)
                 # A rule that is not sure moves nothing that has little to do with the query.
-                if other is not None and not statement.judged.get(memory.owner.id, True):
-                    is_near = candidates.dense[other] >= candidates.dense[row] - MIN_RELATED
-                    other = other if is_near else None
-                decided = bool(statement.overtaken_by)
-                since = begins if decided else max(begins, memory.at)
-                successors.append((-memory.at, memory.owner.id, Successor(memory.owner.id, other, since, decided)))
-            superseding[row] = tuple(successor for *_, successor in sorted(successors))
+                if place is not None and not stated[row].judged.get(id_, True):
+                    place = place if candidates.dense[place] >= candidates.dense[row] - MIN_RELATED else None
+                since = begins if is_decided else max(begins, memory.at)
+                successors.append(Successor(id_, place, since, is_decided))
+            superseding[row] = tuple(successors)
         return superseding
 
     def _newer(
@@ -264,15 +264,10 @@ class Searcher:
         placed = [owners[rows_by_id[id_]] for id_ in ids if id_ in rows_by_id]
         memories = [*self._store.memory_records(namespace, placed).values()]
         if others := tuple(sorted(ids - rows_by_id.keys())):
-            now = math.inf if as_of is None else as_of
-            memories += [
-                memory
-                for memory in self._store.memories(namespace, Selection(ids=others))
-                if memory.created_at <= now and (memory.expired_at is None or now < memory.expired_at < math.inf)
-            ]
-        told = self._store.announced(namespace, [memory.number for memory in memories])
+            now, stored = math.inf if as_of is None else as_of, self._store.memories(namespace, Selection(ids=others))
+            memories += [one for one in stored if one.created_at <= now and (one.expired_at or math.inf) >= now]
         begins = {memory.number: begins_at(memory.record.content, memory.at) for memory in memories}
-        begins |= told
+        begins |= self._store.announced(namespace, [*begins])
         return {memory.owner.id: (memory, begins[memory.number] or -math.inf) for memory in memories}
 
     def near(self, namespace: str, vector: NDArray[np.float32], count: int) -> TokenRows:

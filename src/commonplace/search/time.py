@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import chain
 from math import inf
 
@@ -120,6 +121,7 @@ _ONSET = re.compile(r"\b(?:from|starting|beginning|effective|as of)\b", re.IGNOR
 _ONSET_CHARACTERS = 14
 
 
+@lru_cache(maxsize=2_000)
 def begins_at(text: str, said_at: float) -> float | None:
     """Return when a statement begins if it names a later date, as `from January we live in Oslo` does, else None."""
     for mention in mentions(text, now=moment_of(said_at), prefer="future") if _ONSET.search(text) else ():
