@@ -217,7 +217,7 @@ class TestOvertaken:
         first, second = add(store, written("older", "Ann is home", born_at=1.0), written("newer", "Ann left"))
         put(store, *self.SAID, self.HOME)
         found = store.statements("n", [first, second, 99])
-        assert found[first] == Statement("older", 1.0, {"newer"}, {})
+        assert found[first] == Statement("older", 1.0, set(), {"newer"}, {})
         assert (found[second].overtaken_by, len(found)) == (set(), 2)
         assert store.statements("m", [first]) == store.statements("n", []) == {}
 

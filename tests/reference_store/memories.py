@@ -598,9 +598,9 @@ class ReferenceMemories(ReferenceReembedding):
                 unsure = {link.source for link in ruled if link.type == CONFLICTS}
                 beside = {link.source for link in links if link.type == HOLDS_BESIDE}
                 judged = {link.source: link.source not in unsure for link in ruled if link.source not in beside}
-                by = {link.source for link in links if link.type == SUPERSEDES and link.origin != RULE}
-                by |= set() if as_of is not None else {overtaken_by(space.graph, id_) or id_} - {id_}
-                said[number] = Statement(id_, each.at, by, judged)
+                told = {link.source for link in links if link.type == SUPERSEDES and link.origin != RULE}
+                ended = set() if as_of is not None else {overtaken_by(space.graph, id_) or id_} - {id_} - beside
+                said[number] = Statement(id_, each.at, told, ended, judged)
             return said
 
     def announced(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, float]:

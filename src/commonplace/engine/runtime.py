@@ -240,18 +240,21 @@ class Runtime:
 
     def import_edits(self) -> None:
         """Import edits of Markdown pages."""
-        if self.keeps_journal:
-            self.journal.import_edits()
+        if self.keeps_journal and self.journal.import_edits():
+            self._judge()
 
     def after_write(self) -> None:
         """Start the background work after a write: pending vectors and Markdown pages."""
         if self.backlog.may_wait or any(is_slow(model) or is_broken(model) for model in by_space(self.embedder)):
             self.backlog.start()
+        self._judge()
+        if self.keeps_journal:
+            self.journal.count_write()
+
+    def _judge(self) -> None:
         # With a store on a server, judging runs in the background: finding similar memories there takes too long.
         if self.is_judging and (self.store.is_on_server or not self.rule.catch_up(JUDGED_AT_ONCE)):
             self.backlog.start(is_due=True)
-        if self.keeps_journal:
-            self.journal.count_write()
 
     @contextmanager
     def writing(self, *ids: str) -> Iterator[None]:

@@ -140,14 +140,16 @@ class JournalSync:
         self._flushed = stopwatch()
         self._rests_until = self._flushed
 
-    def import_edits(self) -> None:
-        """Import people's edits since the last look, at most once a second; called before every call.
+    def import_edits(self) -> bool:
+        """Import people's edits since the last look, at most once a second, and return whether there may be some.
+
+        Called before every call.
 
         At the first look, wait until a page that was saved a moment ago may be read: a command looks only once.
         """
         now = self._stopwatch()
         if self._looked is not None and now - self._looked < LOOK_EVERY_S:
-            return
+            return False
         # A process that was killed may have left memories due.
         store, namespace = self._runtime.store, self._runtime.namespace
         is_first = self._looked is None
@@ -167,6 +169,7 @@ class JournalSync:
                 is_due = True  # the run reports what is wrong with the folder
         if is_due:
             self._try_run(0.0)
+        return is_due
 
     def count_write(self) -> None:
         """Count a write, and update the pages when it is time; called after every call that writes."""

@@ -235,25 +235,27 @@ class Searcher:
             holds &= rows.holding(np.array([token]))
         holds = holds[np.searchsorted(rows.numbers, candidates.numbers)]
         holding = {id_ for id_, row in rows_by_id.items() if holds[row]}
+        told = {statement.id: statement.told for statement in stated.values()}
         ids: dict[int, set[str]] = {}
         for row, statement in stated.items():
-            # A rule does nothing to what alone holds the query's numbers.
+            # A rule does nothing to what alone holds the query's numbers, the graph nothing against what a person says.
             judged = set(statement.judged) & holding if holds[row] else set(statement.judged)
-            ids |= {row: others} if (others := statement.overtaken_by or judged) else {}
+            ended_by = {id_ for id_ in statement.ended_by if statement.id not in told.get(id_, ())}
+            ids |= {row: others} if (others := statement.told or ended_by | judged) else {}
         if not ids:
             return {}
         newer = self._newer(namespace, set(chain.from_iterable(ids.values())), rows_by_id, owners, as_of)
         superseding = {}
         for row, others in ids.items():
-            is_decided, successors = bool(stated[row].overtaken_by), list[Successor]()
+            statement, successors = stated[row], list[Successor]()
             found = [newer[id_] for id_ in others if id_ in newer and rows_by_id.get(id_) != row]
             for memory, begins in sorted(found, key=lambda pair: (-pair[0].at, pair[0].owner.id)):
                 id_, place = memory.owner.id, rows_by_id.get(memory.owner.id)
                 # A rule that is not sure moves nothing that has little to do with the query.
-                if place is not None and not stated[row].judged.get(id_, True):
+                if place is not None and not statement.judged.get(id_, True) and id_ not in statement.overtaken_by:
                     place = place if candidates.dense[place] >= candidates.dense[row] - MIN_RELATED else None
-                since = begins if is_decided else max(begins, memory.at)
-                successors.append(Successor(id_, place, since, is_decided))
+                since = begins if id_ in statement.told else max(begins, memory.at)
+                successors.append(Successor(id_, place, since, id_ in statement.overtaken_by))
             superseding[row] = tuple(successors)
         return superseding
 
@@ -396,7 +398,8 @@ def _made(
         if number not in passages:
             continue
         passage, owner, memory = passages[number]
-        chunk, successor = passage.chunk, next(iter(ranking.superseding.get(row, ())), None)
+        chunk, successors = passage.chunk, ranking.superseding.get(row, ())
+        successor = max(successors, key=lambda one: one.is_decided, default=None)
         item = knowledge.get(passage.owner_number)
         hits[row] = Hit(
             id=passage.id,

@@ -232,14 +232,23 @@ def why(  # noqa: PLR0913, PLR0917 - the options of a search
     as_of: Moment | None = None,
     also: Sequence[str] | None = None,
     min_score: float | None = None,
+    valid_at: Moment | None = None,
+    tags: Sequence[str] | None = None,
+    tiers: Sequence[str] | None = None,
+    sessions: Sequence[str] | None = None,
+    sources: Sequence[str] | None = None,
+    min_trust: float = 0.0,
 ) -> Any:
     """Search, and explain one hit of the result.
 
     Args:
         hit_id: the id of a hit of the result.
-        query, limit, kinds, method, as_of, also, min_score: as for `search`.
+        query, limit, kinds, method, as_of, valid_at, also, min_score: as for `search`, as are the filters.
     """
-    result = engine.search(query, limit, kinds, method, as_of=as_of, also=also, min_score=min_score)  # type: ignore[arg-type]
+    times: Mapping[str, Any] = {"as_of": as_of, "valid_at": valid_at}
+    filters: Mapping[str, Any] = {"tags": tags, "tiers": tiers, "sessions": sessions, "sources": sources}
+    options = {**times, **filters, "also": also, "min_score": min_score, "min_trust": min_trust}
+    result = engine.search(query, limit, kinds, method, **options)  # type: ignore[arg-type]
     return engine.why(result, hit_id)
 
 

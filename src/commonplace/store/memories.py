@@ -83,14 +83,24 @@ _SEARCHED = ("tier", "trust", "source")
 
 
 class Statement(NamedTuple):
-    """A version's memory, its time, and the memories that overtook it: as a person or the graph says, or as a rule
-    judged, which is sure (True) or asks a person (False).
+    """A version's memory, its time, and the memories that overtook it.
+
+    Attributes:
+        told: as a person says.
+        ended_by: as the graph says, though no person says that both hold.
+        judged: as a rule judged, which is sure (True) or asks a person (False).
     """
 
     id: str
     at: float
-    overtaken_by: set[str]
+    told: set[str]
+    ended_by: set[str]
     judged: dict[str, bool]
+
+    @property
+    def overtaken_by(self) -> set[str]:
+        """Those of which a person or the graph says so."""
+        return self.told | self.ended_by
 
 
 class MemoryChange(ChangingSpace):
@@ -407,14 +417,14 @@ class MemoryStore:
         by_number: dict[int, Statement] = {}
         values = {"numbers": listed_numbers(numbers), "as_of": as_of, "doubt": DOUBT}
         for number, id_, at, source, type_, origin, ended_by in self._read(SQL["statements"], namespace, **values):
-            statement = by_number.setdefault(number, Statement(id_, at, set(), {}))
-            statement.overtaken_by.update({ended_by} - {None})
+            statement = by_number.setdefault(number, Statement(id_, at, set(), {ended_by} - {None}, {}))
             if type_ == HOLDS_BESIDE:
                 statement.judged.pop(source, None)
+                statement.ended_by.discard(source)
             elif origin == RULE or type_ == CONFLICTS:
                 statement.judged[source] = type_ == SUPERSEDES and statement.judged.get(source, True)
             elif type_ is not None:
-                statement.overtaken_by.add(source)
+                statement.told.add(source)
         return by_number
 
     def announced(self, namespace: str, numbers: Sequence[int]) -> dict[int, float]:

@@ -601,3 +601,17 @@ def test_what_is_said_before_the_day_of_an_announcement_does_not_supersede_it(bo
     question = "in which city do we live"
     assert superseded(book, question, "flat", "bergen") == [("bergen", None), ("flat", None)]
     assert superseded(book, question, "flat", "bergen", valid_at="2026-07-01") == [("flat", None), ("bergen", "flat")]
+
+
+def test_what_a_person_writes_on_a_page_is_judged_when_it_is_read(book: Engine, tmp_path: Path) -> None:
+    later(book)
+    book.remember("The cellar is damp.", id="new-days")
+    book.sync()
+    book.close()
+    [page] = [page for page in (tmp_path / "store" / "memory").glob("*.md") if "The cellar" in page.read_text("utf-8")]
+    page.write_text(page.read_text("utf-8").replace("The cellar is damp.", NEWS), "utf-8")
+    with commonplace.open(tmp_path / "store") as reopened:
+        assert superseded(reopened, "on which days do deployments go out", "days", "new-days") == [
+            ("new-days", None),
+            ("days", "new-days"),
+        ]

@@ -150,3 +150,53 @@ def test_an_answer_that_something_goes_on_disputes_nothing_else(tmp_path: Path) 
             "GitHub Actions": (None, False),
         }
         assert book.questions() == []
+
+
+MOVES = {"boston": ("I live in Boston", "2026-01-10"), "seattle": ("We moved to Seattle", "2026-02-01")}
+
+
+def marks(book: Engine, **times: str) -> list[tuple[str, str | None, bool]]:
+    hits = book.recall("where do I live", **times).hits  # type: ignore[arg-type] # times alone
+    return [(hit.owner_id, hit.superseded_by, hit.is_superseded) for hit in hits if hit.owner_id in MOVES | {"oslo": 0}]
+
+
+@pytest.fixture
+def moves(tmp_path: Path) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "moves", clock=Clock()) as engine:
+        for id_, (text, at) in MOVES.items():
+            engine.remember(text, id=id_, at=at)
+        yield engine
+
+
+def test_what_the_graph_ended_is_marked_from_that_time_on(moves: Engine) -> None:
+    assert marks(moves) == [("seattle", None, False), ("boston", "seattle", True)]
+    assert marks(moves, valid_at="2026-01-20") == [("boston", None, False)]
+
+
+def test_a_move_dated_in_the_future_supersedes_on_its_day(moves: Engine) -> None:
+    moves.remember("We moved to Oslo", id="oslo", at="2027-02-01")
+    assert [hit for hit in marks(moves) if hit[1:] == (None, False)] == [
+        ("seattle", None, False),
+        ("oslo", None, False),
+    ]
+
+
+def test_an_announcement_does_not_hide_what_has_changed_before(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "managers", clock=(clock := Clock())) as book:
+        book.remember("My manager is Dana", id="dana", at="2026-01-10")
+        book.remember("Raj took over from Dana as my manager", id="raj", at="2026-02-01")
+        clock.move(days=1)
+        book.remember("From June my manager is Lee", id="lee")
+        hits = [(hit.owner_id, hit.superseded_by) for hit in book.recall("who is my manager").hits]
+        assert hits == [("raj", None), ("dana", "raj"), ("lee", None)]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "type_"), [("boston", "seattle", SUPERSEDES), ("seattle", "boston", HOLDS_BESIDE)]
+)
+def test_what_a_person_links_counts_more_than_what_the_graph_ended(
+    moves: Engine, source: str, target: str, type_: str
+) -> None:
+    moves.link(source, target, type_)
+    expected = {("boston", None), ("seattle", "boston" if type_ == SUPERSEDES else None)}
+    assert {hit[:2] for hit in marks(moves)} == expected
