@@ -148,7 +148,8 @@ also = click.option(
     callback=lambda *args: non_empty(*args) or None,
     help="The query in other words; up to four times.",
 )
-_RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: 0.30; all are hidden if none reaches 0.50]"
+_RANGE: Final = """Hide hits below this score, 0 to 1, but for what is newer than one above; 0 shows all.
+[default: 0.30; all are hidden if none reaches 0.50]"""
 min_score = click.option("--min-score", metavar="SCORE", help=_RANGE)
 artifacts = group(
     choice("--method", of=METHODS, help="How candidates are found and ranked."),
