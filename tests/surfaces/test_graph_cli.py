@@ -155,6 +155,12 @@ def test_an_abbreviated_id_names_a_fact_an_entity_or_an_episode(moved: Program) 
     assert episode not in [each["uuid"] for each in moved.json("graph", "episodes")]
 
 
+def test_the_id_of_an_episode_may_be_the_name_of_an_entity(moved: Program) -> None:
+    moved.run("graph", "add", "Bo works for Acme.", "--uuid", "Ada Marsh")
+    moved.run("graph", "delete-episode", "Ada Marsh")
+    assert "Ada Marsh" not in [each["uuid"] for each in moved.json("graph", "episodes")]
+
+
 def test_a_fact_to_come_is_marked(moved: Program) -> None:
     moved.run("graph", "fact", "auth.ts", "USES", "token.ts", "--valid-from", "2999-02-01")
     assert "not yet · from 2999-02-01 on" in moved.run("graph", "facts", "what does auth.ts use").stdout

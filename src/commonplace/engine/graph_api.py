@@ -419,9 +419,11 @@ class Graph:
         """
 
         def find(reader: GraphReader) -> str:
+            graph, every = self._store.graph(self._runtime.namespace), GraphFilter(with_past=True)
+            if graph.episodes([abbreviation]):
+                return abbreviation  # also if it is the name of an entity: callers choose the ids of episodes
             with suppress(NotFoundError):
                 return reader.history(abbreviation).uuid
-            graph, every = self._store.graph(self._runtime.namespace), GraphFilter(with_past=True)
             ids = [fact.id for fact in graph.list_relations(every)]
             ids += [entity.id for entity in graph.list_entities(every)]
             ids += [episode.id for episode in graph.list_episodes(every)]
