@@ -241,14 +241,16 @@ class Searcher:
             # A rule does nothing to what alone holds the query's numbers, the graph nothing against what a person says.
             judged = set(statement.judged) & holding if holds[row] else set(statement.judged)
             ended_by = {id_ for id_ in statement.ended_by if statement.id not in told.get(id_, ())}
-            ids |= {row: others} if (others := statement.told or ended_by | judged) else {}
+            ids |= {row: others} if (others := statement.told | ended_by | judged) else {}
         if not ids:
             return {}
         newer = self._newer(namespace, set(chain.from_iterable(ids.values())), rows_by_id, owners, as_of)
         superseding = {}
         for row, others in ids.items():
             statement, successors = stated[row], list[Successor]()
-            found = [newer[id_] for id_ in others if id_ in newer and rows_by_id.get(id_) != row]
+            # Beside what a person says, only that counts, unless it is archived.
+            counted = statement.told & newer.keys() or others
+            found = [newer[id_] for id_ in counted if id_ in newer and rows_by_id.get(id_) != row]
             for memory, begins in sorted(found, key=lambda pair: (-pair[0].at, pair[0].owner.id)):
                 id_, place = memory.owner.id, rows_by_id.get(memory.owner.id)
                 # A rule that is not sure moves nothing that has little to do with the query.

@@ -200,3 +200,15 @@ def test_what_a_person_links_counts_more_than_what_the_graph_ended(
     moves.link(source, target, type_)
     expected = {("boston", None), ("seattle", "boston" if type_ == SUPERSEDES else None)}
     assert {hit[:2] for hit in marks(moves)} == expected
+
+
+def test_what_a_person_linked_hides_no_other_link_once_it_is_archived(book: Engine) -> None:
+    book.remember("We live in Denver.", id="denver", at="2026-01-20")
+    book.link("moved", "home", SUPERSEDES)
+
+    def successor() -> str | None:
+        return next(hit.superseded_by for hit in book.recall("where do we live").hits if hit.owner_id == "home")
+
+    assert successor() == "moved"
+    book.archive("moved")
+    assert successor() == "denver"
