@@ -656,6 +656,7 @@ class SupersessionRule:
             is_judged[[row, column], [column, row]] = not _are_of_two(
                 kept[row].record.content, kept[column].record.content
             )
+        is_judged &= ~_is_beside(batch, contents, rows.owners)
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
         for row, memory in enumerate(kept):  # a reader would take "[redacted: password]" for the news
             if (text := without_placeholders(memory.record.content)) != memory.record.content:
@@ -663,11 +664,7 @@ class SupersessionRule:
 
         def judged_by(log_odds: LogOdds | None) -> ReadingResult:
             with ONE_BLAS_THREAD:
-                values = np.where(
-                    is_judged & ~_is_beside(batch, contents, rows.owners),
-                    judge(batch, is_read=log_odds is not None),
-                    np.float32(-np.inf),
-                )
+                values = np.where(is_judged, judge(batch, is_read=log_odds is not None), np.float32(-np.inf))
             return read(batch, values, texts, log_odds)
 
         try:

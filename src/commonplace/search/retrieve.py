@@ -268,8 +268,10 @@ class Searcher:
         placed = [owners[rows_by_id[id_]] for id_ in ids if id_ in rows_by_id]
         memories = [*self._store.memory_records(namespace, placed).values()]
         if others := tuple(sorted(ids - rows_by_id.keys())):
-            now, stored = math.inf if as_of is None else as_of, self._store.memories(namespace, Selection(ids=others))
-            memories += [one for one in stored if one.created_at <= now and (one.expired_at or math.inf) >= now]
+            now, rows = math.inf if as_of is None else as_of, self._store.memories(namespace, Selection(ids=others))
+            memories += [
+                one for one in rows if one.created_at <= now and (one.expired_at is None or one.expired_at > now)
+            ]
         begins = {memory.number: begins_at(memory.record.content, memory.at) for memory in memories}
         begins |= self._store.announced(namespace, [*begins])
         return {memory.owner.id: (memory, begins[memory.number] or -math.inf) for memory in memories}
